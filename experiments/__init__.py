@@ -1,0 +1,1 @@
+"""Engines, tallies, estimates, results, figures and the command line."""

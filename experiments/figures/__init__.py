@@ -1,0 +1,1 @@
+"""Figures, one file each: functions of rows and axes that compute nothing."""

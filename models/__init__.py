@@ -1,0 +1,1 @@
+"""Sequence models: cells and their states; nothing here knows of Alice."""

@@ -1,0 +1,1 @@
+"""Problems, messages, protocols and limits; nothing here knows of a hidden state."""

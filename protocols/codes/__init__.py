@@ -1,0 +1,1 @@
+"""Constructed protocols whose message is a codeword, one file each."""

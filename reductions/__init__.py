@@ -1,0 +1,1 @@
+"""Where models and protocols meet: cut, quantise, serialise, resume, and maps."""

@@ -1,0 +1,1 @@
+"""Encodings of the input as tokens, one file each."""

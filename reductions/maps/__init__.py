@@ -1,0 +1,1 @@
+"""Maps from problem to problem that keep every answer, one file each."""

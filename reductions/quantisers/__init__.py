@@ -1,0 +1,1 @@
+"""Quantisers, one file each."""

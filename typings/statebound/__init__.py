@@ -1,0 +1,1 @@
+../../src/statebound/__init__.py

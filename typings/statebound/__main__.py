@@ -1,0 +1,1 @@
+../../src/statebound/__main__.py

@@ -1,0 +1,1 @@
+../../src/statebound/errors.py
