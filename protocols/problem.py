@@ -39,6 +39,9 @@ class Structure:
     index_stream
         Whether Alice's stream is x itself, a symbol a step in order, and query k asks
         symbol k: what the streaming wall assumes.
+    parities
+        Where every answer is the sum of some bits of x modulo 2: their positions, for
+        each query; else empty.
     """
 
     alphabet: int
@@ -46,6 +49,7 @@ class Structure:
     weights: tuple[Fraction, ...]
     independent: bool
     index_stream: bool
+    parities: tuple[tuple[int, ...], ...] = ()
 
     @property
     def uniform(self) -> bool:
@@ -124,8 +128,10 @@ class Problem(ABC):
         """
         if len(text) != self.length:
             raise UsageError(
-                "x", text, f"has {len(text)} symbols where {self.name} with n = {self.n} "
-                f"needs {self.length}", f"write {self.length} digits",
+                "x",
+                text,
+                f"has {len(text)} symbols where {self.name} with n = {self.n} needs {self.length}",
+                f"write {self.length} digits",
             )
         try:
             x = np.array([int(c, 36) for c in text], np.int64)
@@ -133,7 +139,9 @@ class Problem(ABC):
             x = np.array([-1])
         if ((x < 0) | (x >= self.symbols)).any():
             raise UsageError(
-                "x", text, f"every symbol must be a digit in 0..{self.symbols - 1}",
+                "x",
+                text,
+                f"every symbol must be a digit in 0..{self.symbols - 1}",
                 "write the input as a string of digits, first symbol first",
             )
         return x.astype(np.uint8)[None]
@@ -142,7 +150,9 @@ class Problem(ABC):
         """Check a query given as 1..queries and return it as 0..queries-1."""
         if not 1 <= number <= self.queries:
             raise UsageError(
-                "query", number, f"{self.name} with n = {self.n} has queries 1..{self.queries}",
+                "query",
+                number,
+                f"{self.name} with n = {self.n} has queries 1..{self.queries}",
                 "choose a query in that range",
             )
         return number - 1

@@ -58,7 +58,7 @@ class Protocol(ABC):
 
         The bits as -1 and +1 unless a subclass knows better.
         """
-        return 2.0 * bit_matrix(message, self.state_bits) - 1.0
+        return bit_matrix(message, self.state_bits).astype(np.float64) * 2.0 - 1.0
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

@@ -47,7 +47,15 @@ class Index(Problem):
     @property
     def structure(self) -> Structure:
         """The n answers are the n independent uniform symbols themselves."""
-        return Structure(self.alphabet, self.n, self._weights, independent=True, index_stream=True)
+        bits = tuple((k,) for k in range(self.n)) if self.alphabet == 2 else ()
+        return Structure(
+            self.alphabet,
+            self.n,
+            self._weights,
+            independent=True,
+            index_stream=True,
+            parities=bits,
+        )
 
     def answers(self, x: Symbols) -> Symbols:
         """Return x: query k asks symbol k."""

@@ -1,4 +1,4 @@
-"""IsTree on two stars: is the graph of Alice's and Bob's edges a tree?
+"""IsTree on two stars: whether the graph of Alice's and Bob's edges is a tree.
 
 Alice holds x in {0, 1}^(n-2) and joins vertex a in 1..n-2 to the hub n-1+x_a; Bob
 adds the edge k - (k+1), k in 1..n-3. There are always n-1 edges.
@@ -47,7 +47,14 @@ class IsTree(Problem):
     @property
     def structure(self) -> Structure:
         """The answers are n-3 independent fair bits."""
-        return Structure(2, self.n - 3, self._weights, independent=True, index_stream=False)
+        return Structure(
+            2,
+            self.n - 3,
+            self._weights,
+            independent=True,
+            index_stream=False,
+            parities=tuple((k, k + 1) for k in range(self.queries)),
+        )
 
     def answers(self, x: Symbols) -> Symbols:
         """Return 1 where Bob's edge makes a tree."""

@@ -94,7 +94,7 @@ def _fma_code(typing: Any, a: Any, b: Any, c: Any) -> Any:
     return a(a, b, c), build
 
 
-_fma = intrinsic(_fma_code)
+_fma: Any = intrinsic(_fma_code)
 
 
 def fma(a: Any, b: Any, c: Any) -> Any:
@@ -111,3 +111,21 @@ def _fma_overload(a: Any, b: Any, c: Any) -> Any:
         return _fma(a, b, c)
 
     return implementation
+
+
+def by_dtype(function: F, single: Callable[..., Any], double: Callable[..., Any]) -> F:
+    """Let kernels call `single` for float32 and `double` for float64 under one name.
+
+    Outside kernels `function` itself runs. The three take one number.
+    """
+
+    @overload(function)
+    def _choose(x: Any) -> Any:
+        chosen = single if x == types.float32 else double
+
+        def implementation(x: Any) -> Any:
+            return chosen(x)
+
+        return implementation
+
+    return function

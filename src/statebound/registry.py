@@ -59,13 +59,17 @@ def factory(spec: str, argument: str, group: str | None = None) -> Callable[...,
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise UsageError(
-            argument, spec, f"module {module_name} cannot be imported ({error})",
+            argument,
+            spec,
+            f"module {module_name} cannot be imported ({error})",
             "write module:factory with a module on the import path",
         ) from error
     found = getattr(module, attribute, None)
     if not callable(found):
         raise UsageError(
-            argument, spec, f"module {module_name} has no callable {attribute!r}",
+            argument,
+            spec,
+            f"module {module_name} has no callable {attribute!r}",
             "name a function that returns the object",
         )
     made: Callable[..., Any] = found

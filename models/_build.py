@@ -1,0 +1,199 @@
+"""Making a cell from a request: its size, its parameters, and the checks on both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from statebound import registry
+from statebound.errors import UsageError
+from statebound.models._cell import Cell, Weights
+from statebound.models._vocabulary import Vocabulary
+
+PACKAGE = "statebound.models"
+GROUP = "statebound.models"
+DEFAULT_NUMBERS = 8
+
+
+def family(name: str) -> type[Cell]:
+    """Return the cell class of a registry name, ``module:factory`` or entry point.
+
+    Raises
+    ------
+    UsageError
+        When there is none, or when what is named is not a `Cell` class.
+    """
+    if ":" in name or name in registry.external(GROUP):
+        found = registry.factory(name, "model", GROUP)
+        cell = found if isinstance(found, type) else found()
+    else:
+        cell = registry.load(PACKAGE, name, "model").CELL
+    if not (isinstance(cell, type) and issubclass(cell, Cell)):
+        raise UsageError(
+            "model",
+            name,
+            "does not give a subclass of statebound.models.Cell",
+            "return the class, not an instance of it",
+        )
+    return cell
+
+
+def _sized(cell: type[Cell], numbers: int | None, settings: Mapping[str, int]) -> object:
+    if numbers is not None:
+        if numbers < 1:
+            raise UsageError(
+                "numbers", numbers, "a state needs at least 1 number", "pass 1 or more"
+            )
+        config = cell.Config.of(numbers, settings)
+        if config.numbers != numbers:
+            raise UsageError(
+                "numbers",
+                numbers,
+                f"contradicts the settings, which make {config.numbers} numbers",
+                "drop --numbers or the setting",
+            )
+        return config
+    for near in range(DEFAULT_NUMBERS):  # 8, or the nearest size that the cell can have
+        for total in (DEFAULT_NUMBERS + near, DEFAULT_NUMBERS - near):
+            try:
+                return cell.Config.of(total, settings)
+            except UsageError as error:
+                if error.argument != "numbers":
+                    raise
+    return cell.Config.of(DEFAULT_NUMBERS, settings)
+
+
+def _checked(cell: type[Cell], config: object, weights: Weights, vocabulary: Vocabulary) -> None:
+    for name, array in weights.items():
+        if not np.isfinite(array).all():
+            raise UsageError(
+                "weights", name, "holds numbers that are not finite", "repair or retrain the file"
+            )
+    shapes = cell.shapes(config, vocabulary)
+    for name, shape in shapes.items():
+        if name not in weights:
+            raise UsageError(
+                "weights",
+                name,
+                f"is missing; {cell.name} needs {', '.join(shapes)}",
+                "add it to the file",
+            )
+        found = weights[name].shape
+        if name == "weight_ih" and "embedding.weight" in weights:
+            rows, width = weights["embedding.weight"].shape
+            found = (*found[:-1], rows) if found[-1:] == (width,) else found
+        if found != shape:
+            raise UsageError(
+                "weights",
+                f"{name} {found}",
+                f"must have the shape {shape} here",
+                "pass weights for this model, problem size and encoding",
+            )
+
+
+def build(
+    cell: type[Cell],
+    vocabulary: Vocabulary,
+    *,
+    numbers: int | None = None,
+    settings: Mapping[str, int] | None = None,
+    init: str | None = None,
+    weights: Weights | None = None,
+    seed: int = 0,
+    dtype: str = "float32",
+) -> tuple[Cell, str]:
+    """Make a cell and say where its parameters are from.
+
+    Parameters
+    ----------
+    cell
+        Its class.
+    vocabulary
+        The tokens, query tokens included; a cell without a readout reads only the
+        stream's.
+    numbers
+        Total of state numbers; 8 or the nearest possible by default.
+    settings
+        Overrides of config fields.
+    init
+        ``random`` or ``constructed``; by default the first that the cell lists and
+        that can be made here.
+    weights
+        Parameters from a file instead; ``_l0`` endings are dropped.
+    seed
+        Seed of the parameters.
+    dtype
+        ``float32`` or ``float64``.
+
+    Returns
+    -------
+    The cell, and ``random``, ``constructed`` or ``file``.
+
+    Raises
+    ------
+    UsageError
+        When a size, a name or a weight does not fit.
+    """
+    settings = settings or {}
+    if dtype not in ("float32", "float64"):
+        raise UsageError("dtype", dtype, "is not a supported type", "choose float32 or float64")
+    stream = vocabulary.without_queries()
+    if weights is not None:
+        return _from_weights(cell, vocabulary, numbers, settings, weights, dtype), "file"
+    config = _sized(cell, numbers, settings)
+    if init is not None and init not in cell.inits:
+        raise UsageError(
+            "init", init, f"{cell.name} has no such parameters", f"choose {' or '.join(cell.inits)}"
+        )
+    for choice in (init,) if init else cell.inits:
+        generator = np.random.Generator(np.random.PCG64(seed))
+        if choice == "random":
+            drawn = cell.random(config, stream, generator)
+            return cell(config, drawn, stream, dtype), "random"
+        try:
+            made = cell.constructed(config, vocabulary, generator)
+        except UsageError:
+            if init:
+                raise
+            continue
+        return cell(config, made, vocabulary, dtype), "constructed"
+    raise UsageError("init", init, f"{cell.name} cannot be made here", "pass weights")
+
+
+def _from_weights(
+    cell: type[Cell],
+    vocabulary: Vocabulary,
+    numbers: int | None,
+    settings: Mapping[str, int],
+    weights: Weights,
+    dtype: str,
+) -> Cell:
+    named = {name.removesuffix("_l0"): np.asarray(a, np.float64) for name, a in weights.items()}
+    try:
+        config = cell.config_of(named, settings)
+    except (KeyError, ValueError, IndexError) as error:
+        needed = ", ".join(cell.shapes(_sized(cell, None, {}), vocabulary))
+        raise UsageError(
+            "weights",
+            ", ".join(named) or "no tensors",
+            f"{cell.name} needs {needed}",
+            "pass a file with these names",
+        ) from error
+    if numbers is not None and numbers != config.numbers:
+        raise UsageError(
+            "numbers",
+            numbers,
+            f"the weights make a state of {config.numbers} numbers",
+            "drop --numbers",
+        )
+    stream = vocabulary.without_queries()
+    for language in (stream, vocabulary):
+        try:
+            _checked(cell, config, named, language)
+        except UsageError:
+            if language is vocabulary:
+                _checked(cell, config, named, stream)  # says what the plain stream needs
+            continue
+        return cell(config, named, language, dtype)
+    raise UsageError("weights", cell.name, "fit no encoding here", "choose another encoding")

@@ -1,0 +1,200 @@
+"""The contract that every sequence model fills.
+
+A cell turns (state, token) into a new state. It declares *all* that its state holds
+as fields; the number of bits a state takes is derived from them, never typed. State
+goes in and comes out: nothing hides on the cell, and what comes in is not changed.
+
+A step is a scan of length one, so an unsplit run, Alice's part and Bob's part share
+one code path.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from statebound.errors import UsageError
+from statebound.models._lanes import LANES
+from statebound.models._vocabulary import Vocabulary
+
+Array = NDArray[Any]
+State = tuple[Array, ...]
+Tokens = NDArray[np.int32]
+Weights = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One part of a state.
+
+    Attributes
+    ----------
+    name, shape
+        Its name and its shape for one sequence; (tiles, prod(shape), LANES) in a batch.
+    low, high
+        Bounds that its numbers never leave, where the recurrence has such; else None.
+    cache
+        Whether the first axis counts entries, oldest first and one a token, that are
+        written once and never change: a quantiser treats all entries alike, and
+        entries not yet written are sent as code 0.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    low: float | None = None
+    high: float | None = None
+    cache: bool = False
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the field holds."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Config:
+    """The size of a cell: a frozen dataclass of integers in each model file."""
+
+    @property
+    def numbers(self) -> int:
+        """The total of numbers in the state."""
+        raise TypeError(f"{type(self).__name__} does not say its size")
+
+    @classmethod
+    def of(cls, numbers: int, settings: Mapping[str, int]) -> Self:
+        """Return the config with this many state numbers.
+
+        Raises
+        ------
+        UsageError
+            When no config has that total under these settings.
+        """
+        raise TypeError(f"{cls.__name__} cannot be sized")
+
+    @classmethod
+    def check_settings(cls, settings: Mapping[str, int]) -> None:
+        """Refuse a setting that is not a field of this config."""
+        known = [f.name for f in fields(cls)]
+        for name, value in settings.items():
+            if name not in known:
+                raise UsageError(
+                    "set",
+                    f"{name}={value}",
+                    "is not a field of this model's configuration",
+                    f"choose from {', '.join(known)}",
+                )
+            if value < 0:
+                raise UsageError("set", f"{name}={value}", "must not be negative", "pass a size")
+
+
+class Cell(ABC):
+    """A sequence model with a state of fixed size, at given weights.
+
+    Parameters
+    ----------
+    config
+        Its size.
+    weights
+        Parameters by their usual names (torch's, or the authors').
+    vocabulary
+        The tokens it reads.
+    dtype
+        float32 or float64: the arithmetic of its scan.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    encoding: ClassVar[str] = "bits"
+    inits: ClassVar[tuple[str, ...]] = ("random",)
+    Config: ClassVar[type[Config]]
+    fields: tuple[Field, ...]
+
+    def __init__(
+        self, config: Any, weights: Weights, vocabulary: Vocabulary, dtype: str = "float32"
+    ) -> None:
+        self.config = config
+        self.weights = weights
+        self.vocabulary = vocabulary
+        self.dtype = np.dtype(dtype)
+
+    @classmethod
+    @abstractmethod
+    def shapes(cls, config: Any, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
+        """Return the shape of every parameter that the scan needs.
+
+        The vocabulary's query tokens take part only where the readout is given too.
+        """
+
+    @classmethod
+    @abstractmethod
+    def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> Any:
+        """Return the config that these weights belong to; `settings` tells what they do not."""
+
+    @classmethod
+    def random(cls, config: Any, vocabulary: Vocabulary, generator: np.random.Generator) -> Weights:
+        """Draw parameters as the authors of this family initialise them."""
+        raise TypeError(f"{cls.name} has no random parameters")
+
+    @classmethod
+    def constructed(
+        cls, config: Any, vocabulary: Vocabulary, generator: np.random.Generator
+    ) -> Weights:
+        """Return parameters set by hand so that the state stores symbols well."""
+        raise TypeError(f"{cls.name} has no constructed parameters")
+
+    @abstractmethod
+    def scan(self, state: State, tokens: Tokens) -> State:
+        """Read tokens (tiles, T, LANES) from `state`; T may be 0."""
+
+    def start(self, tiles: int) -> State:
+        """Return the public start state for a number of tiles: zeros."""
+        return tuple(np.zeros((tiles, f.numbers, LANES), self.dtype) for f in self.fields)
+
+    def branch(self, state: State, tokens: NDArray[np.int32]) -> State:
+        """Let all P tiles read each of V tokens: tile p after token v is v * P + p.
+
+        Equal, bit for bit, to V scans of length one.
+        """
+        tiles, fan = len(state[0]), len(tokens)
+        every = np.repeat(tokens, tiles).astype(np.int32)
+        spread = np.ascontiguousarray(
+            np.broadcast_to(every[:, None, None], (fan * tiles, 1, LANES))
+        )
+        return self.scan(tuple(np.tile(part, (fan, 1, 1)) for part in state), spread)
+
+    @property
+    def has_readout(self) -> bool:
+        """Whether the weights let the model answer a query by itself."""
+        return False
+
+    def logits(self, old: State, new: State, tokens: Tokens) -> Array:
+        """Return the output (tiles, answers, LANES) at a token (tiles, 1, LANES).
+
+        `old` is the state before the token and `new` the state after it.
+        """
+        raise TypeError(f"this {self.name} has no readout")
+
+    def settings(self) -> dict[str, int]:
+        """Return the config as JSON-able integers."""
+        return asdict(self.config)
+
+    def table(self, name: str) -> Array:
+        """Return a parameter in the cell's dtype, contiguous."""
+        return np.ascontiguousarray(self.weights[name], self.dtype)
+
+
+def multiple_of(numbers: int, step: int, model: str) -> int:
+    """Return ``numbers // step``, or refuse and name the nearest sizes."""
+    if numbers >= step and numbers % step == 0:
+        return numbers // step
+    low, high = numbers // step * step, (numbers // step + 1) * step
+    near = f"{high}" if low < step else f"{low} or {high}"
+    raise UsageError(
+        "numbers", numbers, f"{model} needs a positive multiple of {step}", f"pass {near}"
+    )

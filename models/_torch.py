@@ -1,0 +1,116 @@
+"""What the recurrent cells with torch's parameters share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from statebound.models._cell import Array, Cell, Config, Field, State, Tokens, Weights, multiple_of
+from statebound.models._vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Units(Config):
+    """H, the number of units."""
+
+    units: int
+
+    @property
+    def numbers(self) -> int:
+        """One number a unit."""
+        return self.units
+
+    @classmethod
+    def of(cls, numbers: int, settings: Mapping[str, int]) -> Self:
+        """Any positive number of units."""
+        cls.check_settings(settings)
+        return cls(settings.get("units", multiple_of(numbers, 1, "the cell")))
+
+
+class TorchCell(Cell):
+    """A cell whose state is h, H numbers in (-1, 1), with torch's parameters.
+
+    x is the one-hot token, or a row of ``embedding.weight`` (vocabulary, D) where
+    given; ``readout.weight`` (answers, H) and ``readout.bias`` make a readout.
+    """
+
+    gates: ClassVar[int]
+    Config = Units
+
+    def __init__(
+        self, config: Units, weights: Weights, vocabulary: Vocabulary, dtype: str = "float32"
+    ) -> None:
+        super().__init__(config, weights, vocabulary, dtype)
+        self.fields = (Field("h", (config.units,), -1.0, 1.0),)
+
+    @classmethod
+    def shapes(cls, config: Units, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
+        """Return torch's shapes."""
+        return gate_shapes(cls.gates, config.units, vocabulary.size)
+
+    @classmethod
+    def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> Units:
+        """Read H off the recurrent matrix."""
+        Units.check_settings(settings)
+        return Units(weights["weight_hh"].shape[-1])
+
+    @classmethod
+    def random(
+        cls, config: Units, vocabulary: Vocabulary, generator: np.random.Generator
+    ) -> Weights:
+        """Draw every parameter uniformly within 1/sqrt(H), as torch does."""
+        return uniform_gates(cls.gates, config.units, vocabulary.size, generator)
+
+    @property
+    def has_readout(self) -> bool:
+        """Whether the weights hold ``readout.weight`` and the queries are read."""
+        return "readout.weight" in self.weights and self.vocabulary.queries > 0
+
+    def logits(self, old: State, new: State, tokens: Tokens) -> Array:
+        """Return readout.weight h' + readout.bias."""
+        return readout_logits(self.weights, new[0])
+
+
+def gate_shapes(gates: int, units: int, inputs: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of torch's recurrent parameters for one-hot inputs."""
+    rows = gates * units
+    return {
+        "weight_ih": (rows, inputs),
+        "weight_hh": (rows, units),
+        "bias_ih": (rows,),
+        "bias_hh": (rows,),
+    }
+
+
+def uniform_gates(gates: int, units: int, inputs: int, generator: np.random.Generator) -> Weights:
+    """Draw all parameters from U(-1/sqrt(units), 1/sqrt(units)), torch's default."""
+    bound = units**-0.5
+    return {
+        name: generator.uniform(-bound, bound, shape)
+        for name, shape in gate_shapes(gates, units, inputs).items()
+    }
+
+
+def input_table(weights: Weights) -> Array:
+    """Return W x + b_ih for every token x as columns: (rows, vocabulary), float64.
+
+    x is the one-hot token, or a row of ``embedding.weight``. Summed in a fixed order,
+    not by BLAS, so that two processes agree on every bit.
+    """
+    W = np.asarray(weights["weight_ih"], np.float64)
+    if "embedding.weight" in weights:
+        W = np.einsum("rd,vd->rv", W, np.asarray(weights["embedding.weight"], np.float64))
+    table: Array = W + np.asarray(weights["bias_ih"], np.float64)[:, None]
+    return table
+
+
+def readout_logits(weights: Weights, h: Array) -> Array:
+    """Return the linear readout of h (tiles, H, LANES): (tiles, answers, LANES)."""
+    W = np.asarray(weights["readout.weight"], h.dtype)
+    logits: Array = np.einsum("qh,thl->tql", W, h)
+    if "readout.bias" in weights:
+        logits = logits + np.asarray(weights["readout.bias"], h.dtype)[:, None]
+    return logits

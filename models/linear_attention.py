@@ -1,0 +1,164 @@
+"""Linear attention: an associative memory that is a sum of outer products.
+
+    S' = S + k v^T,    o_r = q_r S'
+
+K key and V value dimensions, R query heads that share keys and values; k, v and q are
+columns of ``k_proj.weight`` (K, vocabulary), ``v_proj.weight`` (V, vocabulary) and
+``q_proj.weight`` (R K, vocabulary). State: S, K V numbers, unbounded.
+
+Constructed parameters (V = 1, bits with positions): position a has key k_a and its
+bit b the value 2b - 1. While n <= K the keys are unit vectors, so that S holds the
+bits themselves; beyond, they are random signs, and bit a is read by the sign of
+k_a . S, right with probability about Phi(sqrt(K / (n - 1))) before quantisation. A
+query token writes nothing (k = v = 0) and carries one query head for each bit of its
+parity: with u = (-1)^bit, the answer's sign is the product of the heads.
+
+Katharopoulos et al. (2020), without feature map or normaliser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from statebound.errors import UsageError
+from statebound.models._cell import Array, Cell, Config, Field, State, Tokens, Weights, multiple_of
+from statebound.models._diagonal import real_scan
+from statebound.models._vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class LinearAttentionConfig(Config):
+    """K by V."""
+
+    d_key: int
+    d_value: int
+
+    @property
+    def numbers(self) -> int:
+        """K times V."""
+        return self.d_key * self.d_value
+
+    @classmethod
+    def of(cls, numbers: int, settings: Mapping[str, int]) -> Self:
+        """V is 1 unless set."""
+        cls.check_settings(settings)
+        d_value = settings.get("d_value", 1)
+        if d_value < 1:
+            raise UsageError("set", f"d_value={d_value}", "must be positive", "pass 1 or more")
+        return cls(
+            settings.get("d_key", multiple_of(numbers, d_value, "linear_attention")), d_value
+        )
+
+
+class LinearAttention(Cell):
+    """The un-normalised linear attention layer."""
+
+    name: ClassVar[str] = "linear_attention"
+    summary: ClassVar[str] = "sum of outer products k v^T"
+    encoding: ClassVar[str] = "pairs"
+    inits: ClassVar[tuple[str, ...]] = ("constructed", "random")
+    Config = LinearAttentionConfig
+
+    def __init__(
+        self,
+        config: LinearAttentionConfig,
+        weights: Weights,
+        vocabulary: Vocabulary,
+        dtype: str = "float32",
+    ) -> None:
+        super().__init__(config, weights, vocabulary, dtype)
+        K, V = config.d_key, config.d_value
+        self.fields = (Field("S", (K, V)),)
+        k, v = self.table("k_proj.weight"), self.table("v_proj.weight")
+        self._u: Array = np.ascontiguousarray((k[:, None] * v[None]).reshape(K * V, -1))
+        self._a: Array = np.ones(K * V, self.dtype)
+
+    @classmethod
+    def shapes(
+        cls, config: LinearAttentionConfig, vocabulary: Vocabulary
+    ) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the key and value maps."""
+        return {
+            "k_proj.weight": (config.d_key, vocabulary.size),
+            "v_proj.weight": (config.d_value, vocabulary.size),
+        }
+
+    @classmethod
+    def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> LinearAttentionConfig:
+        """Read K and V off the two maps."""
+        LinearAttentionConfig.check_settings(settings)
+        return LinearAttentionConfig(
+            weights["k_proj.weight"].shape[0], weights["v_proj.weight"].shape[0]
+        )
+
+    @classmethod
+    def random(
+        cls,
+        config: LinearAttentionConfig,
+        vocabulary: Vocabulary,
+        generator: np.random.Generator,
+    ) -> Weights:
+        """Draw standard normal keys, over sqrt(K), and values."""
+        K, V = config.d_key, config.d_value
+        return {
+            "k_proj.weight": generator.standard_normal((K, vocabulary.size)) * K**-0.5,
+            "v_proj.weight": generator.standard_normal((V, vocabulary.size)),
+        }
+
+    @classmethod
+    def constructed(
+        cls,
+        config: LinearAttentionConfig,
+        vocabulary: Vocabulary,
+        generator: np.random.Generator,
+    ) -> Weights:
+        """Return orthogonal or random sign keys, and the queries that read them."""
+        if not (vocabulary.positional and vocabulary.symbols == 2 and config.d_value == 1):
+            raise UsageError(
+                "init",
+                "constructed",
+                "linear_attention is constructed for bits with positions and d_value = 1",
+                "use the encoding pairs on a problem of bits, or init random",
+            )
+        n, K = vocabulary.length, config.d_key
+        keys = np.eye(K)[:n] if n <= K else 1.0 - 2.0 * generator.integers(0, 2, (n, K))
+        k = np.zeros((K, vocabulary.size))
+        v = np.zeros((1, vocabulary.size))
+        k[:, : 2 * n] = np.repeat(keys, 2, axis=0).T
+        v[0, : 2 * n] = np.tile([-1.0, 1.0], n)
+        weights = {"k_proj.weight": k, "v_proj.weight": v}
+        if vocabulary.parities:
+            heads = max(len(p) for p in vocabulary.parities)
+            q = np.zeros((heads, K, vocabulary.size))
+            for query, positions in enumerate(vocabulary.parities):
+                for head, position in enumerate(positions):
+                    q[head, :, vocabulary.stream_tokens + query] = keys[position]
+            weights["q_proj.weight"] = q.reshape(heads * K, -1)
+        return weights
+
+    def scan(self, state: State, tokens: Tokens) -> State:
+        """Read tokens from `state`."""
+        out = np.empty_like(state[0])
+        real_scan(state[0], tokens, self._a, self._u, out)
+        return (out,)
+
+    @property
+    def has_readout(self) -> bool:
+        """Whether there are query heads and values of one dimension to read a bit from."""
+        return "q_proj.weight" in self.weights and self.config.d_value == 1
+
+    def logits(self, old: State, new: State, tokens: Tokens) -> Array:
+        """Return (0, -prod_r(-o_r)), o_r = q_r . S'."""
+        S = new[0]
+        q = self.table("q_proj.weight").reshape(-1, self.config.d_key, self.vocabulary.size)
+        sign = np.full((len(S), S.shape[2]), -1.0, S.dtype)
+        for head in q:
+            sign = sign * -np.einsum("ktl,tkl->tl", head[:, tokens[:, 0]], S)
+        return np.stack([np.zeros_like(sign), sign], axis=1)
+
+
+CELL = LinearAttention

@@ -1,0 +1,70 @@
+"""Elman network, with the semantics and parameter names of ``torch.nn.RNN``.
+
+    h' = tanh(W x + b_ih + U h + b_hh)
+
+B batch, T time, D input, H units. weight_ih (H, D), weight_hh (H, H), bias_ih (H),
+bias_hh (H). x is the one-hot token, or a row of ``embedding.weight`` (vocabulary, D)
+where given. State: h, H numbers in (-1, 1).
+
+Elman (1990).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from statebound.jit import fma, kernel
+from statebound.models._activations import tanh
+from statebound.models._cell import Array, State, Tokens, Weights
+from statebound.models._lanes import LANES
+from statebound.models._torch import TorchCell, Units, input_table
+from statebound.models._vocabulary import Vocabulary
+
+
+@kernel
+def _scan(h: Array, tokens: Tokens, U: Array, b: Array, x: Array, out: Array) -> None:
+    """h, out (tiles, H, LANES); tokens (tiles, T, LANES); U (H, H); b (H); x (H, vocabulary)."""
+    tiles, H, _ = h.shape
+    steps = tokens.shape[1]
+    row = np.empty(LANES, h.dtype)
+    buffer = np.empty((2, H, LANES), h.dtype)
+    for tile in range(tiles):
+        buffer[0] = h[tile]
+        for t in range(steps):
+            old, new = buffer[t % 2], buffer[(t + 1) % 2]
+            token = tokens[tile, t]
+            for j in range(H):
+                for i in range(LANES):
+                    row[i] = b[j]
+                for k in range(H):
+                    for i in range(LANES):
+                        row[i] = fma(U[j, k], old[k, i], row[i])
+                for i in range(LANES):
+                    new[j, i] = tanh(row[i] + x[j, token[i]])
+        out[tile] = buffer[steps % 2]
+
+
+class RNN(TorchCell):
+    """The Elman network."""
+
+    name: ClassVar[str] = "rnn"
+    summary: ClassVar[str] = "Elman network, as torch.nn.RNN"
+    gates: ClassVar[int] = 1
+
+    def __init__(
+        self, config: Units, weights: Weights, vocabulary: Vocabulary, dtype: str = "float32"
+    ) -> None:
+        super().__init__(config, weights, vocabulary, dtype)
+        self._U, self._b = self.table("weight_hh"), self.table("bias_hh")
+        self._x = np.ascontiguousarray(input_table(weights), self.dtype)
+
+    def scan(self, state: State, tokens: Tokens) -> State:
+        """Read tokens from `state`."""
+        out = np.empty_like(state[0])
+        _scan(state[0], tokens, self._U, self._b, self._x, out)
+        return (out,)
+
+
+CELL = RNN

@@ -1,0 +1,121 @@
+"""S4D: a diagonal state space model, in the form S4D-Lin.
+
+    x_n' = exp(dt A_n) x_n + u,    A_n = -exp(log_A_real_n) + i A_imag_n
+
+H channels with N/2 complex modes each (their conjugates are not stored); dt = exp(
+log_dt) a channel; zero-order hold with B = 1, whose input factor (exp(dt A) - 1)/A
+belongs to the output map C, so that the state itself is driven by u. The input u of a
+channel is a number a token, ``encoder.weight`` (H, vocabulary).
+
+State: x, H N/2 complex = H N real numbers. Unbounded, so quantisers calibrate it.
+Initialisation: A_n = -1/2 + i pi n, dt log-uniform in [1e-3, 1e-1], u standard normal.
+
+Gu, Goel, Gupta and Re (2022), "On the parameterization and initialization of diagonal
+state space models".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from statebound.errors import UsageError
+from statebound.models._cell import Array, Cell, Config, Field, State, Tokens, Weights, multiple_of
+from statebound.models._diagonal import complex_scan
+from statebound.models._vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class S4DConfig(Config):
+    """H channels of N real numbers (N/2 complex modes)."""
+
+    channels: int
+    d_state: int
+
+    @property
+    def numbers(self) -> int:
+        """H times N."""
+        return self.channels * self.d_state
+
+    @classmethod
+    def of(cls, numbers: int, settings: Mapping[str, int]) -> Self:
+        """N is 4, or 2 where 4 does not divide the total, unless set."""
+        cls.check_settings(settings)
+        if "channels" in settings and "d_state" not in settings:
+            channels = settings["channels"]
+            if channels < 1:
+                raise UsageError(
+                    "set", f"channels={channels}", "must be positive", "pass 1 or more"
+                )
+            d_state = multiple_of(numbers, 2 * channels, "s4d with these channels") * 2
+            return cls(channels, d_state)
+        d_state = settings.get("d_state", 4 if numbers % 4 == 0 else 2)
+        if d_state < 2 or d_state % 2:
+            raise UsageError("set", f"d_state={d_state}", "must be even and positive", "pass 4")
+        return cls(multiple_of(numbers, d_state, "s4d"), d_state)
+
+
+class S4D(Cell):
+    """The diagonal state space model."""
+
+    name: ClassVar[str] = "s4d"
+    summary: ClassVar[str] = "diagonal state space model, S4D-Lin"
+    Config = S4DConfig
+
+    def __init__(
+        self, config: S4DConfig, weights: Weights, vocabulary: Vocabulary, dtype: str = "float32"
+    ) -> None:
+        super().__init__(config, weights, vocabulary, dtype)
+        H, half = config.channels, config.d_state // 2
+        self.fields = (Field("x", (H, half, 2)),)
+        dt = np.exp(np.asarray(weights["log_dt"], np.float64))[:, None]
+        A = -np.exp(np.asarray(weights["log_A_real"], np.float64)) + 1j * np.asarray(
+            weights["A_imag"], np.float64
+        )
+        decay = np.exp(dt * A).reshape(-1)
+        self._a: Array = np.stack([decay.real, decay.imag], 1).astype(self.dtype)
+        self._u: Array = np.ascontiguousarray(np.repeat(self.table("encoder.weight"), half, axis=0))
+
+    @classmethod
+    def shapes(cls, config: S4DConfig, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
+        """Return the shapes under the authors' names."""
+        H, half = config.channels, config.d_state // 2
+        return {
+            "log_dt": (H,),
+            "log_A_real": (H, half),
+            "A_imag": (H, half),
+            "encoder.weight": (H, vocabulary.size),
+        }
+
+    @classmethod
+    def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> S4DConfig:
+        """Read the channels and modes off log_A_real."""
+        S4DConfig.check_settings(settings)
+        H, half = weights["log_A_real"].shape
+        return S4DConfig(H, 2 * half)
+
+    @classmethod
+    def random(
+        cls, config: S4DConfig, vocabulary: Vocabulary, generator: np.random.Generator
+    ) -> Weights:
+        """Draw dt and the inputs; A is S4D-Lin."""
+        H, half = config.channels, config.d_state // 2
+        return {
+            "log_dt": generator.uniform(math.log(1e-3), math.log(1e-1), H),
+            "log_A_real": np.full((H, half), math.log(0.5)),
+            "A_imag": np.tile(math.pi * np.arange(half), (H, 1)),
+            "encoder.weight": generator.standard_normal((H, vocabulary.size)),
+        }
+
+    def scan(self, state: State, tokens: Tokens) -> State:
+        """Read tokens from `state`."""
+        out = np.empty_like(state[0])
+        complex_scan(state[0], tokens, self._a, self._u, out)
+        return (out,)
+
+
+CELL = S4D
