@@ -11,11 +11,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from inspect import signature
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from statebound import registry
 from statebound.errors import UsageError
 
 Symbols = NDArray[np.uint8]
@@ -191,3 +193,30 @@ def query_weights(law: str, queries: int) -> tuple[Fraction, ...]:
         )
     total = sum(raw)
     return tuple(w / total for w in raw)
+
+
+def make(name: str, n: int, options: dict[str, int | str] | None = None) -> Problem:
+    """Return problem `name` at size n; options are those that its class takes.
+
+    Raises
+    ------
+    UsageError
+        When the name, the size or an option does not exist or fit.
+
+    Examples
+    --------
+    >>> make("index", 5).queries
+    5
+    """
+    kind: type[Problem] = registry.load("statebound.protocols.problems", name, "problem").PROBLEM
+    options = options or {}
+    known = [p for p in signature(kind).parameters if p != "n"]
+    for option, value in options.items():
+        if option not in known:
+            raise UsageError(
+                option,
+                value,
+                f"{name} has no such option",
+                f"drop it; {name} takes {', '.join(known) or 'none'}",
+            )
+    return kind(n, **options)  # type: ignore[call-arg]

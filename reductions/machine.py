@@ -366,10 +366,44 @@ def cut(
         raise UsageError("bits", bits, "must be 1 to 32 bits a number", "pass a precision there")
     if regime not in REGIMES:
         raise UsageError("regime", regime, "is not a known regime", "choose handoff or step")
-    cell_class = cell_family(model)
     if quantiser is None:
         quantiser = "quantile" if bits <= 8 else "uniform"
     quantisers.family(quantiser, bits)
+    cell, chosen, origin = uncut(
+        problem,
+        model,
+        numbers=numbers,
+        encoding=encoding,
+        init=init,
+        weights=weights,
+        machine_seed=machine_seed,
+        settings=settings,
+        dtype=dtype,
+    )
+    seed = None if origin == "file" else machine_seed
+    return CutMachine(problem, cell, chosen, quantiser, bits, regime, origin, seed)
+
+
+def uncut(
+    problem: Problem,
+    model: str,
+    *,
+    numbers: int | None = None,
+    encoding: str | None = None,
+    init: str | None = None,
+    weights: Weights | None = None,
+    machine_seed: int = 0,
+    settings: Mapping[str, int] | None = None,
+    dtype: str = "float32",
+) -> tuple[Cell, Encoding, str]:
+    """Build a model for a problem: the cell, its encoding, and where its weights are from.
+
+    Raises
+    ------
+    UsageError
+        When an argument or a combination has no meaning.
+    """
+    cell_class = cell_family(model)
     chosen = encodings.make(encoding or cell_class.encoding, problem)
     cell, origin = build(
         cell_class,
@@ -381,5 +415,4 @@ def cut(
         seed=machine_seed,
         dtype=dtype,
     )
-    seed = None if origin == "file" else machine_seed
-    return CutMachine(problem, cell, chosen, quantiser, bits, regime, origin, seed)
+    return cell, chosen, origin

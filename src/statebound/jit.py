@@ -18,6 +18,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -42,7 +43,9 @@ def _sources() -> list[Path]:
     return sorted(p for folder in folders for p in folder.rglob("*.py"))
 
 
-def _cache_folder() -> str:
+@cache
+def cache_folder() -> str:
+    """Return the folder of compiled kernels that belongs to these sources."""
     root = os.environ.get("NUMBA_CACHE_DIR")
     if root is None:
         if sys.platform == "win32":
@@ -58,21 +61,15 @@ def _cache_folder() -> str:
     return str(Path(root) / digest.hexdigest()[:16])
 
 
-_FOLDER: str | None = None
-
-
 def kernel(function: F) -> F:
     """Compile `function` with numba on its first call, with the project's flags.
 
     The signature is kept for type checkers. Where no cache folder can be written
     the function is compiled afresh in every process.
     """
-    global _FOLDER  # noqa: PLW0603
     config: Any = numba.core.config
-    if _FOLDER is None:
-        _FOLDER = _cache_folder()
     before = config.CACHE_DIR
-    config.CACHE_DIR = _FOLDER
+    config.CACHE_DIR = cache_folder()
     flags: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
         compiled = numba.njit(cache=True, **flags)(function)

@@ -1,0 +1,53 @@
+"""The command line: stdout is data, stderr is talk.
+
+Exit codes: 0 done; 1 failed; 2 usage; 3 a proved wall was broken; 4 incomplete; 130
+interrupted. A user's mistake is one line on stderr, never a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    from statebound.errors import StateboundError, UsageError
+    from statebound.experiments.cli.commands import app
+
+    try:
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except UsageError as error:
+        code = _say(f"error: {error}", 2)
+    except StateboundError as error:
+        code = _say(f"error: {error}", 1)
+    except KeyboardInterrupt:
+        code = _say("interrupted; rows already written are kept", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except OSError as error:
+        code = _say(f"error: {error.filename or 'file'}: {error.strerror or error}", 1)
+    except MemoryError:
+        code = _say("error: out of memory; take a smaller n or --engine sample", 1)
+    except Exception as error:
+        code = _usage(error)
+        if code is None:
+            raise
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(text: str, code: int) -> int:
+    sys.stderr.write(text + "\n")
+    return code
+
+
+def _usage(error: Exception) -> int | None:
+    """Show a parsing error of the option parser in one line; None if it is none."""
+    shown = getattr(error, "format_message", None)
+    if shown is not None:
+        return _say(f"error: {shown()}; see statebound --help", 2)
+    if type(error).__name__ in ("Exit", "Abort"):
+        return int(getattr(error, "exit_code", 130))
+    return None

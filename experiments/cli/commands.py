@@ -1,0 +1,349 @@
+"""The commands. Each imports what it needs when it runs, so that --help stays quick."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from statebound import __version__
+from statebound.errors import StateboundError, UsageError
+from statebound.experiments.cli import output
+from statebound.experiments.cli.options import (
+    ALPHABET,
+    BOB,
+    JSON,
+    LAW,
+    PROBLEM,
+    RAW,
+    N,
+    number_list,
+    with_request,
+)
+from statebound.experiments.request import Request
+
+app = typer.Typer(
+    name="statebound",
+    help="Executable communication lower bounds for fixed-state sequence models.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+WALL_BROKEN = 3
+
+
+@app.callback(invoke_without_command=True)
+def _top(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        sys.stdout.write(f"statebound {__version__}\n")
+        raise typer.Exit
+
+
+@app.command()
+@with_request(engine=True)
+def measure(request: Request, *, as_json: JSON = False) -> int:
+    """Measure one point: how often Bob is right, and what the message holds."""
+    from statebound.experiments.measure import measure as work
+
+    measured = work(request)
+    output.data(measured.row, compact=as_json)
+    row = measured.row
+    if not as_json:
+        wall = row["wall_ball"]
+        output.talk(
+            f"{row['model'] or row['protocol']}: {row['state_bits']} bits, success "
+            f"{row['success']:.4f}, no protocol above {'?' if wall is None else f'{wall:.4f}'}"
+        )
+    if measured.broken:
+        output.talk(f"error: an uncounted bit: {measured.broken}")
+        return WALL_BROKEN
+    return 0
+
+
+@app.command()
+def limits(
+    problem: PROBLEM,
+    n: N,
+    *,
+    state_bits: Annotated[int | None, typer.Option("--state-bits", help="Message bits M.")] = None,
+    success: Annotated[
+        str | None, typer.Option("--success", help="Find the bits this success needs.")
+    ] = None,
+    alphabet: ALPHABET = 2,
+    query_law: LAW = "uniform",
+    as_json: JSON = False,
+) -> int:
+    """Print what no protocol can pass, for M bits or for a success."""
+    from statebound.protocols.limits import report
+
+    if (state_bits is None) == (success is None):
+        raise UsageError(
+            "state_bits",
+            state_bits,
+            "exactly one of --state-bits and --success must be given",
+            "pass --state-bits M or --success S",
+        )
+    made = Request(problem, n, alphabet, query_law).make_problem()
+    if success is not None:
+        output.data(report.bits_needed(made, success), compact=as_json)
+    else:
+        assert state_bits is not None
+        output.data(report.limits(made, state_bits), compact=as_json)
+    return 0
+
+
+@app.command()
+def models(*, as_json: JSON = False) -> int:
+    """List the models."""
+    from statebound import registry
+    from statebound.models._build import GROUP, PACKAGE, family
+
+    rows: list[dict[str, Any]] = []
+    for name in [*registry.names(PACKAGE), *registry.external(GROUP)]:
+        cell = family(name)
+        rows.append(
+            {
+                "model": name,
+                "summary": cell.summary,
+                "encoding": cell.encoding,
+                "parameters": ", ".join(cell.inits),
+                "config": ", ".join(cell.Config.__dataclass_fields__),
+            }
+        )
+    return _list(rows, as_json)
+
+
+@app.command()
+def problems(*, as_json: JSON = False) -> int:
+    """List the problems and the maps between them."""
+    from inspect import getdoc, signature
+
+    from statebound import registry
+    from statebound.reductions.map import PACKAGE as MAPS
+
+    rows: list[dict[str, Any]] = []
+    maps = registry.names(MAPS)
+    for name in registry.names("statebound.protocols.problems"):
+        module = registry.load("statebound.protocols.problems", name, "problem")
+        rows.append(
+            {
+                "problem": name,
+                "summary": (getdoc(module) or "").splitlines()[0].rstrip("."),
+                "options": ", ".join(signature(module.PROBLEM).parameters),
+                "maps to": ", ".join(
+                    m.partition("_to_")[2] for m in maps if m.startswith(f"{name}_to_")
+                ),
+            }
+        )
+    return _list(rows, as_json)
+
+
+def _list(rows: list[dict[str, Any]], as_json: bool) -> int:
+    if as_json:
+        output.data(rows, compact=True)
+    else:
+        sys.stdout.write(output.table(rows, {key: key for key in rows[0]}))
+    return 0
+
+
+@app.command()
+@with_request(engine=False)
+def alice(
+    request: Request,
+    *,
+    x: Annotated[str, typer.Option("--x", help="Alice's input, one digit a symbol.")],
+    raw: RAW = False,
+) -> int:
+    """Read x, and write the message to stdout for `statebound bob`."""
+    from statebound.experiments.request import subject
+    from statebound.experiments.wire import send
+
+    protocol = subject(request)
+    message = protocol.encode(protocol.problem.parse(x))
+    if sys.stdout.isatty():
+        raise StateboundError("stdout = terminal: a message is bytes; pipe them to statebound bob")
+    sys.stdout.buffer.write(send(protocol, message, raw=raw))
+    sys.stdout.buffer.flush()
+    output.talk(f"{protocol.state_bits} bits in {protocol.message_bytes} bytes")
+    return 0
+
+
+@app.command()
+@with_request(engine=False)
+def bob(
+    request: Request,
+    *,
+    query: Annotated[int, typer.Option("--query", help="Bob's query, from 1.")],
+    kind: BOB = None,
+    raw: RAW = False,
+    as_json: JSON = False,
+) -> int:
+    """Read a message from stdin and print Bob's answer to his query."""
+    from statebound.experiments.measure import check_bob
+    from statebound.experiments.request import subject
+    from statebound.experiments.wire import receive, reply
+
+    protocol = subject(request)
+    check_bob(protocol, kind)
+    asked = protocol.problem.query(query)
+    if sys.stdin.isatty():
+        raise StateboundError("stdin = terminal: pipe the message of statebound alice into bob")
+    message = receive(protocol, sys.stdin.buffer.read(), raw=raw)
+    answer, who = reply(protocol, message, asked, kind)
+    if as_json:
+        record = {
+            "query": query,
+            "answer": answer,
+            "bob": who,
+            "state_bits": protocol.state_bits,
+            "message": message.tobytes().hex(),
+        }
+        output.data(record, compact=True)
+    else:
+        sys.stdout.write(f"{answer}\n")
+    return 0
+
+
+@app.command()
+def reduce(
+    source: Annotated[str, typer.Argument(help="The problem to map from.")],
+    target: Annotated[str, typer.Argument(help="The problem to map to.")],
+    *,
+    x: Annotated[str, typer.Option("--x", help="Alice's input, one digit a symbol.")],
+    query: Annotated[int, typer.Option("--query", help="Bob's query, from 1.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also draw the instance to OUT.png and OUT.svg.")
+    ] = None,
+    as_json: JSON = False,
+) -> int:
+    """Map an instance of one problem to another, and show that the answer is kept."""
+    from statebound.experiments.reduce import draw, reduced, words
+
+    record = reduced(source, target, x, query)
+    if as_json:
+        output.data(record, compact=True)
+    else:
+        sys.stdout.write(words(record))
+    if out is not None:
+        for path in draw(record, out):
+            output.talk(f"wrote {path}")
+    if record["answer"] != record["target_answer"]:
+        output.talk("error: the map changed the answer")
+        return 1
+    return 0
+
+
+@app.command()
+def run(
+    problem: Annotated[str, typer.Argument(help="index or istree.")] = "index",
+    *,
+    n: Annotated[int | None, typer.Option("--n", help="Size; 16 answers by default.")] = None,
+    models: Annotated[str | None, typer.Option("--models", help="Comma-separated, or all.")] = None,
+    bits: Annotated[int, typer.Option("--bits", help="Bits a number.")] = 1,
+    seeds: Annotated[str, typer.Option("--machine-seeds", help="Seeds of the machines.")] = "0..2",
+    engine: Annotated[str, typer.Option("--engine", help="enumerate, sample, or auto.")] = "auto",
+    trials: Annotated[int, typer.Option("--trials", help="Inputs a sample draws.")] = 4096,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of samples.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", help="Results folder.")] = None,
+    style: Annotated[str, typer.Option("--style", help="paper or slides.")] = "paper",
+    as_json: JSON = False,
+) -> int:
+    """Show how success collapses when the state holds fewer bits than the input."""
+    from statebound import registry
+    from statebound.experiments.run import MODELS, execute, plan
+    from statebound.models._build import PACKAGE
+
+    chosen = MODELS if models is None else tuple(models.split(","))
+    if chosen == ("all",):
+        chosen = tuple(registry.names(PACKAGE))
+    planned = plan(
+        problem, n, chosen, bits, number_list(seeds, "machine_seeds"), engine, trials, seed
+    )
+    folder = out or Path("results") / f"{problem}-{planned.digest}"
+    progress = output.Progress(quiet=as_json)
+    try:
+        rows, broken = execute(planned, folder, sys.argv[1:], progress)
+    finally:
+        progress.close()
+    figures = _plot(rows, folder / "collapse", style)
+    if as_json:
+        record = {"folder": str(folder), "rows": len(rows), "figures": figures, "broken": broken}
+        output.data(record, compact=True)
+    else:
+        columns = {
+            "model": "model",
+            "init": "init",
+            "regime": "regime",
+            "machine_seed": "seed",
+            "state_bits": "M",
+            "success": "success",
+            "wall_ball": "ball limit",
+            "needed_bits": "needed bits",
+            "efficiency": "efficiency",
+            "message_entropy": "entropy",
+            "engine": "engine",
+        }
+        sys.stdout.write(output.table(rows, columns))
+        for path in [str(folder), *figures]:
+            output.talk(f"wrote {path}")
+    for text in broken:
+        output.talk(f"error: an uncounted bit: {text}")
+    return WALL_BROKEN if broken else 0
+
+
+def _plot(rows: list[dict[str, Any]], stem: Path, style: str) -> list[str]:
+    from statebound.experiments.plot import collapse
+
+    written, notes = collapse(rows, stem, style)
+    for note in notes:
+        output.talk(f"note: {note}")
+    return [str(path) for path in written]
+
+
+@app.command()
+def plot(
+    kind: Annotated[str, typer.Argument(help="collapse.")],
+    folder: Annotated[Path, typer.Argument(help="Results folder.")],
+    *,
+    out: Annotated[Path | None, typer.Option("--out", help="Stem of the files.")] = None,
+    style: Annotated[str, typer.Option("--style", help="paper or slides.")] = "paper",
+    as_json: JSON = False,
+) -> int:
+    """Draw a figure from a results folder as PNG and SVG."""
+    from statebound.experiments.results import load
+
+    if kind != "collapse":
+        raise UsageError("kind", kind, "is not a known figure", "choose collapse")
+    rows = load(folder)
+    if not rows:
+        raise StateboundError(f"{folder}: holds no rows yet; statebound run measures some")
+    figures = _plot(rows, out or folder / kind, style)
+    if as_json:
+        output.data({"figures": figures, "rows": len(rows)}, compact=True)
+    else:
+        for path in figures:
+            sys.stdout.write(f"{path}\n")
+    return 0
+
+
+@app.command()
+def doctor(*, as_json: JSON = False) -> int:
+    """Check this installation and say what it can do."""
+    from statebound.experiments.doctor import examine
+
+    record = examine()
+    if as_json:
+        output.data(record, compact=True)
+    else:
+        for name, value in record["facts"].items():
+            sys.stdout.write(f"{name:18} {value}\n")
+        for check in record["checks"]:
+            state = "ok" if check["ok"] else "FAILED"
+            sys.stdout.write(f"{state:6} {check['name']}: {check['detail']}\n")
+    return 0 if record["ok"] else 1

@@ -1,0 +1,158 @@
+"""The options of the command line, each declared once.
+
+Commands that take a machine share the fields of `Request`: `with_request` gives a
+function that receives a Request the options of its fields.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from statebound.errors import UsageError
+from statebound.experiments.request import Request
+
+PROBLEM = Annotated[str, typer.Argument(help="Problem, see `statebound problems`.")]
+JSON = Annotated[bool, typer.Option("--json", help="One line of JSON and no talk.")]
+N = Annotated[int, typer.Option("--n", help="Size of the problem.")]
+ALPHABET = Annotated[int, typer.Option("--alphabet", help="Symbols to choose from (index).")]
+LAW = Annotated[
+    str, typer.Option("--query-law", help="uniform, zipf, or recency:RATE (recent asked more).")
+]
+RAW = Annotated[bool, typer.Option("--raw", help="No header: the message's bytes alone.")]
+BOB = Annotated[str | None, typer.Option("--bob", help="optimal, learned, or model.")]
+
+_MACHINE: dict[str, Any] = {
+    "problem": PROBLEM,
+    "n": N,
+    "alphabet": ALPHABET,
+    "query_law": LAW,
+    "model": Annotated[
+        str | None,
+        typer.Option("--model", help="Model, see `statebound models`; or module:factory."),
+    ],
+    "protocol": Annotated[
+        str | None,
+        typer.Option("--protocol", help="Protocol by name, module:factory, or table:FILE.npz."),
+    ],
+    "state_bits": Annotated[
+        int | None, typer.Option("--state-bits", help="Message bits M of a --protocol.")
+    ],
+    "weights": Annotated[
+        str | None, typer.Option("--weights", help="Parameters: .safetensors or .json.")
+    ],
+    "init": Annotated[str | None, typer.Option("--init", help="random or constructed.")],
+    "machine_seed": Annotated[int, typer.Option("--machine-seed", help="Seed of the parameters.")],
+    "numbers": Annotated[
+        int | None, typer.Option("--numbers", help="Total of numbers in the state.")
+    ],
+    "settings": Annotated[
+        list[str] | None, typer.Option("--set", help="Override a config field: NAME=VALUE.")
+    ],
+    "bits": Annotated[int, typer.Option("--bits", help="Bits a number, 1 to 32.")],
+    "regime": Annotated[
+        str, typer.Option("--regime", help="Quantise once (handoff) or after every token (step).")
+    ],
+    "dtype": Annotated[str, typer.Option("--dtype", help="float32 or float64.")],
+    "quantiser": Annotated[
+        str | None, typer.Option("--quantiser", help="uniform, quantile or sign.")
+    ],
+    "encoding": Annotated[str | None, typer.Option("--encoding", help="bits or pairs.")],
+}
+_ENGINE: dict[str, Any] = {
+    "engine": Annotated[str, typer.Option("--engine", help="enumerate, sample, or auto.")],
+    "bob": BOB,
+    "trials": Annotated[int, typer.Option("--trials", help="Inputs that a sample draws.")],
+    "seed": Annotated[int, typer.Option("--seed", help="Seed of the sample.")],
+}
+
+
+def parse_settings(pairs: list[str] | None) -> dict[str, int]:
+    """Read NAME=VALUE pairs with whole numbers."""
+    settings = {}
+    for pair in pairs or []:
+        name, sign, value = pair.partition("=")
+        try:
+            settings[name] = int(value)
+        except ValueError:
+            sign = ""
+        if not sign or not name:
+            raise UsageError(
+                "set", pair, "must be NAME=VALUE with a whole number", "write d_state=4"
+            )
+    return settings
+
+
+def with_request(*, engine: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command ``f(request, **own)`` the options of a `Request`."""
+    options = _MACHINE | (_ENGINE if engine else {})
+    defaults = {name: f.default for name, f in Request.__dataclass_fields__.items()}
+    defaults["settings"] = None
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        own = [
+            p
+            for p in inspect.signature(function, eval_str=True).parameters.values()
+            if p.name != "request"
+        ]
+        shared = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=kind,
+                **({} if name in ("problem", "n") else {"default": defaults[name]}),
+            )
+            for name, kind in options.items()
+        ]
+
+        def command(**arguments: Any) -> Any:
+            given = {name: arguments.pop(name) for name in options}
+            given["settings"] = parse_settings(given["settings"])
+            return function(request=Request(**given), **arguments)
+
+        keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+        parameters = [*shared, *keyword]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in parameters}
+        command.__name__, command.__doc__ = function.__name__, function.__doc__
+        return command
+
+    return decorate
+
+
+def number_list(text: str, argument: str) -> tuple[int, ...]:
+    """Read ``1,2,4`` or ``2^4..2^8`` (doubling) or ``3..6`` (by one).
+
+    Examples
+    --------
+    >>> number_list("1,2,8", "bits"), number_list("2^2..2^4", "n"), number_list("3..5", "n")
+    ((1, 2, 8), (4, 8, 16), (3, 4, 5))
+    """
+
+    def number(part: str) -> int:
+        base, power, exponent = part.strip().partition("^")
+        return int(base) ** int(exponent) if power else int(base)
+
+    found: list[int] = []
+    try:
+        for part in text.split(","):
+            low, dots, high = part.partition("..")
+            if not dots:
+                found.append(number(part))
+            elif "^" in part:
+                value = number(low)
+                while value <= number(high):
+                    found.append(value)
+                    value *= 2
+            else:
+                found.extend(range(number(low), number(high) + 1))
+    except ValueError:
+        found = []
+    if not found or len(found) > 10_000:
+        raise UsageError(
+            argument, text, "is not a list of whole numbers", "write 1,2,4 or 2^4..2^8"
+        )
+    return tuple(found)

@@ -1,0 +1,83 @@
+"""How commands speak: JSON on stdout, tables for people, talk on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+
+def data(record: Any, *, compact: bool) -> None:
+    """Print a record as JSON on stdout: one line, or indented for reading."""
+    text = json.dumps(record, indent=None if compact else 2, allow_nan=False)
+    sys.stdout.write(text + "\n")
+
+
+def talk(text: str) -> None:
+    """Say something on stderr."""
+    sys.stderr.write(text + "\n")
+
+
+def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:
+    """Return rows as a plain table; `columns` maps keys to headings."""
+
+    def shown(value: Any) -> str:
+        if value is None:
+            return "-"
+        if isinstance(value, float):
+            return f"{value:.4f}"
+        return str(value)
+
+    cells = [list(columns.values())] + [[shown(row[key]) for key in columns] for row in rows]
+    widths = [max(len(line[c]) for line in cells) for c in range(len(columns))]
+    numeric = [all(isinstance(r[k], int | float | None) for r in rows) for k in columns]
+    lines = []
+    for line in cells:
+        parts = [
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(line, widths, numeric, strict=True)
+        ]
+        lines.append("  ".join(parts).rstrip())
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines) + "\n"
+
+
+class Progress:
+    """A progress bar on a terminal, a line now and then off it; nothing when quiet."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet, self._bar, self._task, self._said = quiet, None, None, -1
+
+    def __call__(self, done: int, total: int, label: str) -> None:
+        """Show how far the work is."""
+        if self._quiet:
+            return
+        if sys.stderr.isatty():
+            self._show(done, total, label)
+        elif done == total or done * 10 // total > self._said:
+            self._said = done * 10 // total
+            talk(f"{done}/{total} {label}")
+
+    def _show(self, done: int, total: int, label: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        if self._bar is None:
+            bar: Any = Bar(
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.description}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            bar.start()
+            self._bar, self._task = bar, bar.add_task(label, total=total)
+        self._bar.update(self._task, completed=done, description=label)
+
+    def close(self) -> None:
+        """Take the bar off the screen."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None

@@ -1,0 +1,1 @@
+"""Engines: ways to count what a protocol does, one file each."""

@@ -1,0 +1,82 @@
+"""Where to write a line's name on it, so that it covers no other line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.text import Text
+from numpy.typing import NDArray
+
+from statebound.experiments.figures._style import small, unit
+
+_Array = NDArray[np.float64]
+
+
+def along(
+    axes: Axes, curve: Sequence[tuple[float, float]], text: str, avoid: Sequence[_Array],
+    colour: str,
+) -> Text:
+    """Write `text` along a curve, beside it, where it is farthest from all else.
+
+    The figure's layout must be settled: places are weighed in pixels.
+
+    Parameters
+    ----------
+    axes
+        Where the curve is drawn.
+    curve
+        Its points in data units, at least two, in order of x.
+    text
+        What to write.
+    avoid
+        Other lines, (points, 2) each, in data units.
+    colour
+        Of the letters.
+    """
+    at = np.asarray(curve, float)
+    figure = axes.get_figure()
+    assert isinstance(figure, Figure)
+    label = axes.text(
+        0, 0, text, color=colour, fontsize=small(), ha="center", rotation_mode="anchor", zorder=6,
+        path_effects=[withStroke(linewidth=2 * unit(), foreground="white", alpha=0.8)],
+    )
+    extent = label.get_window_extent()
+    width, height = extent.width, extent.height
+    gap = 3.5 * unit() * figure.dpi / 72
+    pixels = axes.transData.transform(at)
+    inside = axes.bbox.padded(-gap)
+    others = [_dense(axes.transData.transform(line)) for line in avoid]
+    others.append(_dense(pixels))
+    everything = np.concatenate(others)
+    best, place = -np.inf, (at[0], 0.0, 1)
+    for x in np.linspace(inside.x0 + width / 2, inside.x1 - width / 2, 41):
+        y0, y1 = np.interp([x - width / 2, x + width / 2], pixels[:, 0], pixels[:, 1])
+        angle = np.arctan2(y1 - y0, width)
+        across = np.array([-np.sin(angle), np.cos(angle)])
+        for side in (1, -1):
+            middle = np.array([x, (y0 + y1) / 2]) + side * (gap + height / 2) * across
+            if not inside.contains(*middle):
+                continue
+            far = everything - middle
+            beside = np.maximum(np.abs(far @ [across[1], -across[0]]) - width / 2, 0)
+            above = np.maximum(np.abs(far @ across) - height / 2, 0)
+            free = float(np.hypot(beside, above).min())
+            if free > best + 0.01:
+                best, place = free, (np.array([x, middle[1]]), float(angle), side)
+    label.set_position(tuple(axes.transData.inverted().transform(place[0])))
+    label.set(rotation=np.degrees(place[1]), va="center")
+    return label
+
+
+def _dense(pixels: _Array) -> _Array:
+    """Return points along a polyline, no two farther apart than a few pixels."""
+    if len(pixels) < 2:
+        return pixels
+    steps = np.hypot(*np.diff(pixels, axis=0).T)
+    travelled = np.concatenate([[0.0], np.cumsum(steps)])
+    stops = np.arange(0.0, travelled[-1] + 4, 4.0)
+    return np.stack([np.interp(stops, travelled, pixels[:, axis]) for axis in (0, 1)], axis=1)

@@ -1,0 +1,121 @@
+"""Rows sorted into the lines of a figure: a line is one model under one regime."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from statebound.errors import UsageError
+
+Row = dict[str, Any]
+
+_PROBLEM = ("problem", "n", "effective_n", "alphabet", "query_law")
+# What may tell apart two lines of one model, and how a label says it.
+_VARIANTS: dict[str, Callable[[Any], str]] = {
+    "bits_per_number": lambda v: "mixed bits" if v is None else f"{v} bit{'s' * (v != 1)}",
+    "quantiser": str,
+    "dtype": str,
+    "encoding": lambda v: f"encoding {v}",
+    "bob": lambda v: f"{v} Bob",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """The rows of one model under one regime, by state bits in order.
+
+    Attributes
+    ----------
+    label
+        The model and what else names the line, but not the regime.
+    step
+        Whether the state is quantised after every token; else once, at the handoff.
+    rows
+        State bits -> the rows there, one for each machine seed.
+    """
+
+    label: str
+    step: bool
+    rows: dict[int, tuple[Row, ...]]
+
+    def known(self, key: str) -> dict[int, list[float]]:
+        """Return the values of a column that are known, by state bits."""
+        found = {m: [r[key] for r in rows if r[key] is not None] for m, rows in self.rows.items()}
+        return {m: values for m, values in found.items() if values}
+
+
+def select(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    """Return the rows of the one problem and size that a figure can show, and notes.
+
+    The largest group is kept; of equal ones the larger problem.
+
+    Raises
+    ------
+    UsageError
+        When there are no rows.
+    """
+    if not rows:
+        raise UsageError("rows", "[]", "there is nothing to draw", "measure a point first")
+    groups = Counter(tuple(row[key] for key in _PROBLEM) for row in rows)
+    kept = max(groups, key=lambda group: (groups[group], group[2], str(group)))
+    notes = [
+        f"{count} row{'s' * (count != 1)} of {group[0]} at n = {group[1]} "
+        f"({group[4]} queries) left out: the figure shows {kept[0]} at n = {kept[1]} "
+        f"({kept[4]} queries)"
+        for group, count in sorted(groups.items(), key=str)
+        if group != kept
+    ]
+    return [row for row in rows if tuple(row[key] for key in _PROBLEM) == kept], notes
+
+
+def lines(rows: Sequence[Row]) -> list[Line]:
+    """Return the lines of rows of one problem, sorted by label, handoff before step.
+
+    Labels say only what differs among the rows of a model; the order of rows is of no
+    consequence.
+    """
+    varies = _varying(rows)
+    found: dict[tuple[str, bool], dict[int, list[Row]]] = {}
+    for row in rows:
+        key = _label(row, varies), row["regime"] == "step"
+        found.setdefault(key, {}).setdefault(row["state_bits"], []).append(row)
+    return [
+        Line(label, step, {m: tuple(sorted(held, key=_order)) for m, held in sorted(points.items())})
+        for (label, step), points in sorted(found.items())
+    ]
+
+
+def labels(all_lines: Iterable[Line]) -> list[str]:
+    """Return the different labels in order."""
+    return sorted({line.label for line in all_lines})
+
+
+def _name(row: Row) -> str:
+    raw = row["model"] if row["protocol"] is None else row["protocol"]
+    named = str(raw).replace("_", " ")
+    return named if row["init"] is None else f"{named}, {row['init']}"
+
+
+def _varying(rows: Iterable[Row]) -> dict[str, set[str]]:
+    seen: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        for key in _VARIANTS:
+            seen.setdefault((_name(row), key), set()).add(str(row[key]))
+    varies: dict[str, set[str]] = {}
+    for (name, key), values in seen.items():
+        if len(values) > 1:
+            varies.setdefault(name, set()).add(key)
+    return varies
+
+
+def _label(row: Row, varies: dict[str, set[str]]) -> str:
+    name = _name(row)
+    extra = [say(row[key]) for key, say in _VARIANTS.items() if key in varies.get(name, ())]
+    return ", ".join([name, *extra])
+
+
+def _order(row: Row) -> tuple[int, str]:
+    return row["machine_seed"] or 0, json.dumps(row, sort_keys=True)

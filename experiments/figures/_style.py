@@ -1,0 +1,118 @@
+"""How every figure looks: sizes, colours, markers and dashes.
+
+The colours are those of Okabe and Ito (2008), which the colour-blind tell apart; their
+yellow is left out since it vanishes on white. Each model has besides a marker of its own,
+and a dash pattern where its line is dashed, so that nothing rests on colour alone.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+from matplotlib.text import Text
+
+from statebound.errors import UsageError
+
+BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#777777"
+FAINT, FORBIDDEN = "#BBBBBB", "#E6E6E6"
+
+_BASE = 8.0  # the font size at which widths below are given, in points
+_KINDS: dict[str, tuple[float, tuple[float, float]]] = {
+    "paper": (_BASE, (7.0, 4.9)),
+    "slides": (16.0, (13.333, 7.5)),
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """What tells one line from another: colour, marker, and dashes in line widths."""
+
+    colour: str
+    marker: str
+    dashes: tuple[float, ...]
+    grow: float = 1.0  # evens out the area that markers cover
+
+
+LOOKS = (
+    Look(BLUE, "o", (4.0, 1.6)),
+    Look(VERMILLION, "s", (2.4, 1.2), 0.92),
+    Look(GREEN, "^", (5.0, 1.4, 1.2, 1.4), 1.1),
+    Look(PURPLE, "D", (1.4, 1.2), 0.88),
+    Look(ORANGE, "v", (6.0, 2.2), 1.1),
+    Look(SKY, "P", (3.0, 1.2, 1.0, 1.2, 1.0, 1.2), 1.12),
+    Look(BLACK, "X", (2.4, 2.4), 1.12),
+    Look(GREY, "h", (7.0, 1.4, 2.4, 1.4), 1.1),
+)
+
+
+def style(kind: str = "paper") -> AbstractContextManager[None]:
+    """Return a context in which figures are made and drawn for ``paper`` or ``slides``.
+
+    ``paper`` is 7 inches wide with 8 point letters, ``slides`` fills a 16:9 screen.
+    Matplotlib's settings are as before when the context is left.
+
+    Raises
+    ------
+    UsageError
+        When there is no such style.
+    """
+    if kind not in _KINDS:
+        raise UsageError("style", kind, "is not a known style", f"choose {' or '.join(_KINDS)}")
+    points, size = _KINDS[kind]
+    unit = points / _BASE
+    settings: dict[str, Any] = {
+        "figure.figsize": size,
+        "figure.dpi": 100,
+        "figure.facecolor": "white",
+        "savefig.facecolor": "white",
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans"],  # ships with matplotlib: the same everywhere
+        "font.size": points,
+        "axes.titlesize": points * 1.1,
+        "axes.titlelocation": "left",
+        "axes.titlepad": 4 * unit,
+        "axes.labelsize": points,
+        "axes.labelpad": 3 * unit,
+        "axes.linewidth": 0.7 * unit,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.unicode_minus": True,
+        "xtick.labelsize": points * 0.9,
+        "ytick.labelsize": points * 0.9,
+        "legend.fontsize": points * 0.9,
+        "legend.frameon": False,
+        "legend.handlelength": 2.8,
+        "legend.columnspacing": 1.6,
+        "lines.linewidth": 1.2 * unit,
+        "lines.markersize": 4.2 * unit,
+        "lines.markeredgewidth": 0.9 * unit,
+        "patch.linewidth": 0.7 * unit,
+    }
+    for axis in ("xtick", "ytick"):
+        settings |= {
+            f"{axis}.major.width": 0.7 * unit,
+            f"{axis}.major.size": 3 * unit,
+            f"{axis}.minor.size": 1.8 * unit,
+            f"{axis}.major.pad": 2.5 * unit,
+        }
+    context: AbstractContextManager[None] = matplotlib.rc_context(settings)
+    return context
+
+
+def unit() -> float:
+    """Return the size of the current style against paper: widths are multiples of it."""
+    return float(matplotlib.rcParams["font.size"]) / _BASE
+
+
+def small() -> float:
+    """Return the size of letters inside a panel, in points."""
+    return float(matplotlib.rcParams["font.size"]) * 0.9
+
+
+def letter(title: Text, which: str) -> None:
+    """Put a panel's letter before its title."""
+    title.set_text(rf"$\mathbf{{{which}}}$   {title.get_text()}")

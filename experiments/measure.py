@@ -1,0 +1,401 @@
+"""Measure one point: a protocol's exact or sampled success, and what it means.
+
+The result is one plain dict with the keys documented for ``statebound measure``. What
+an engine or a Bob cannot know is None, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from statebound import __version__
+from statebound.errors import UsageError
+from statebound.experiments import estimates, readout
+from statebound.experiments.engines import enumerate as enumeration
+from statebound.experiments.engines import sample
+from statebound.experiments.replay import replay
+from statebound.experiments.request import Request, subject
+from statebound.protocols.limits import report
+from statebound.protocols.limits.streaming import streaming_wall
+from statebound.protocols.message import Bytes
+from statebound.protocols.problem import Problem, Symbols
+from statebound.protocols.protocol import Protocol
+from statebound.protocols.table import Table
+from statebound.reductions.machine import CutMachine
+
+ENGINES = ("auto", "enumerate", "sample")
+BOBS = ("optimal", "learned", "model")
+EXACT_INPUTS = 1 << 20  # `auto` enumerates up to this many inputs
+OUTDO_INPUTS = 1 << 12  # up to here a protocol's own Bob is always counted too
+LEVEL = 0.95
+LEAK_ERROR = 1e-6
+
+Answer = Callable[[Bytes, NDArray[np.int64]], Symbols]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A result row, and what made a proved wall break, if anything did."""
+
+    row: dict[str, Any]
+    broken: str | None
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What an engine found: the row's values, and what is needed to judge them."""
+
+    values: dict[str, Any]
+    success: Fraction | None = None  # exact engines
+    optimal: Fraction | None = None
+    distinct: int | None = None
+    above_ball: bool = False  # sampled: the one-sided test
+
+
+def check_bob(protocol: Protocol, bob: str | None) -> None:
+    """Refuse a Bob that does not exist, in general or here."""
+    if bob is not None and bob not in BOBS:
+        raise UsageError("bob", bob, "is not a known Bob", f"choose from {', '.join(BOBS)}")
+    if bob == "model" and not protocol.has_bob:
+        raise UsageError(
+            "bob",
+            bob,
+            "this model or protocol has no readout of its own",
+            "use the optimal or the learned Bob, constructed parameters, or weights with a readout",
+        )
+
+
+def choose(request: Request, protocol: Protocol) -> tuple[str, str]:
+    """Return the engine and the Bob of a request; combinations without meaning fail.
+
+    The choice depends on sizes only, never on the machine's speed.
+    """
+    engine, bob = request.engine, request.bob
+    if engine not in ENGINES:
+        raise UsageError(
+            "engine", engine, "is not a known engine", f"choose from {', '.join(ENGINES)}"
+        )
+    check_bob(protocol, bob)
+    if request.trials < 1:
+        raise UsageError("trials", request.trials, "must be at least 1", "pass 4096, say")
+    if request.seed < 0 or request.machine_seed < 0:
+        raise UsageError(
+            "seed", min(request.seed, request.machine_seed), "must not be negative", "pass 0"
+        )
+    problem = protocol.problem
+    partial = isinstance(protocol, Table) and not protocol.complete
+    if engine == "auto":
+        cap = enumeration.MEMORY_CAP
+        small = problem.inputs <= EXACT_INPUTS and enumeration.bytes_needed(protocol) <= cap
+        engine = "enumerate" if small and not partial else "sample"
+    if engine == "enumerate" and partial:
+        raise UsageError(
+            "engine", engine, "the table does not hold every input", "use --engine sample"
+        )
+    if bob is None:
+        bob = "optimal" if engine == "enumerate" else "learned"
+    if engine == "sample" and bob == "optimal":
+        raise UsageError(
+            "bob",
+            bob,
+            "a sample does not tell the joint law that the optimal Bob needs",
+            "use --engine enumerate, or the learned Bob",
+        )
+    return engine, bob
+
+
+def measure(request: Request, rows: int = 1) -> Measured:
+    """Measure what a request asks for.
+
+    Parameters
+    ----------
+    request
+        The point.
+    rows
+        R, how many rows the experiment has: a sampled row may claim a broken wall with
+        probability at most 1e-6 / R.
+
+    Raises
+    ------
+    UsageError
+        When the request has no meaning.
+    """
+    protocol = subject(request)
+    engine, bob = choose(request, protocol)
+    if engine == "enumerate":
+        enumeration.refuse_if_too_large(protocol)
+        found = _exact(protocol, bob)
+    else:
+        found = _sampled(protocol, bob, request, rows)
+    row = _identity(request, protocol, engine, bob) | found.values
+    step = isinstance(protocol, CutMachine) and protocol.regime == "step"
+    row |= _walls(protocol, row, step)
+    broken = _broken(protocol, found, bob, step)
+    if broken is None and protocol.has_bob:
+        broken = replay(protocol) or _outdone(protocol, found, bob)
+    row["violates_wall"] = broken is not None
+    row["leak"] = broken
+    return Measured(_ordered(row), broken)
+
+
+def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> dict[str, Any]:
+    problem = protocol.problem
+    structure = problem.structure
+    row: dict[str, Any] = {
+        "problem": problem.name,
+        "n": problem.n,
+        "effective_n": structure.effective_n,
+        "alphabet": problem.alphabet,
+        "chance": 1 / problem.alphabet,
+        "queries": problem.queries,
+        "query_law": problem.law,
+        "state_bits": protocol.state_bits,
+        "message_bytes": protocol.message_bytes,
+        "engine": engine,
+        "bob": bob,
+        "seed": request.seed if engine == "sample" else None,
+        "version": __version__,
+    }
+    if isinstance(protocol, CutMachine):
+        spec = protocol.spec
+        widths = {f.bits for f in spec.fields}
+        row |= {
+            "model": spec.model,
+            "protocol": None,
+            "init": spec.init,
+            "weights_hash": spec.weights_hash,
+            "config": dict(spec.config),
+            "fields": [vars(f) for f in spec.fields],
+            "state_numbers": sum(f.numbers for f in spec.fields),
+            "bits_per_number": widths.pop() if len(widths) == 1 else None,
+            "regime": spec.regime,
+            "quantiser": spec.quantiser,
+            "dtype": spec.dtype,
+            "encoding": spec.encoding,
+            "machine_seed": spec.machine_seed,
+            "spec": spec.digest,
+        }
+    else:
+        facts = protocol.describe()
+        nothing = (
+            "model",
+            "init",
+            "weights_hash",
+            "config",
+            "state_numbers",
+            "bits_per_number",
+            "regime",
+            "quantiser",
+            "dtype",
+            "encoding",
+            "machine_seed",
+            "spec",
+        )
+        row |= dict.fromkeys(nothing)
+        row["protocol"] = facts.get("protocol", request.protocol)
+        message = {"name": "message", "kind": "bits", "numbers": protocol.state_bits, "bits": 1}
+        row["fields"] = [message] if protocol.state_bits else []
+    return row
+
+
+def _bob_of(protocol: Protocol, bob: str) -> Answer:
+    if bob == "model":
+        return protocol.answer
+    if isinstance(protocol, Table) and not protocol.complete:
+        return readout.fit(protocol, protocol.x[: len(protocol.x) // 2]).answer
+    return readout.fit(protocol).answer
+
+
+def _exact(protocol: Protocol, bob: str) -> _Found:
+    problem = protocol.problem
+    tally = enumeration.count_optimal(protocol)
+    right, at_once = tally.right, tally.right_at_once
+    if bob != "optimal":
+        counted = enumeration.count_bob(protocol, _bob_of(protocol, bob))
+        right, at_once = counted.right, counted.right_at_once
+    weights = problem.weights
+    fraction = sum((w * r for w, r in zip(weights, right, strict=True)), Fraction(0)) / tally.inputs
+    stored = sum(tally.information) if problem.structure.independent else tally.joint_information
+    values = {
+        "trials": tally.inputs,
+        "success": float(fraction),
+        "success_fraction": f"{fraction.numerator}/{fraction.denominator}",
+        "success_low": float(fraction),
+        "success_high": float(fraction),
+        "interval_level": None,
+        "success_by_query": [r / tally.inputs for r in right],
+        "all_correct": at_once / tally.inputs,
+        "distinct_messages": tally.distinct,
+        "message_entropy": tally.message_entropy,
+        "utilisation": tally.message_entropy / protocol.state_bits if protocol.state_bits else None,
+        "information_by_query": list(tally.information),
+        "stored_bits": stored,
+        "certified_bits": None,
+        "needed_bits": _needed(problem, fraction),
+        "optimal_success": float(tally.success(weights)),
+    }
+    return _Found(values, fraction, tally.success(weights), tally.distinct)
+
+
+def _sampled(protocol: Protocol, bob: str, request: Request, rows: int) -> _Found:
+    problem = protocol.problem
+    answer = _bob_of(protocol, bob)
+    if isinstance(protocol, Table) and not protocol.complete:
+        counted = sample.count_inputs(protocol, answer, protocol.x[len(protocol.x) // 2 :])
+    else:
+        counted = sample.count(protocol, answer, request.trials, request.seed)
+    interval = estimates.betting_interval(counted.values, LEVEL)
+    trials = len(counted.values)
+    uniform_bits = problem.structure.independent and problem.alphabet == 2
+    certified = None
+    if uniform_bits and problem.structure.uniform:
+        certified = estimates.certified_bits(interval.low, problem.structure.effective_n)
+    wall = report.wall(problem, 2**protocol.state_bits)
+    over = wall is not None and estimates.exceeds(counted.values, wall, LEAK_ERROR / rows)
+    values = {
+        "trials": trials,
+        "success": interval.best,
+        "success_fraction": None,
+        "success_low": interval.low,
+        "success_high": interval.high,
+        "interval_level": LEVEL,
+        "success_by_query": [float(r / trials) for r in counted.right],
+        "all_correct": counted.right_at_once / trials,
+        "distinct_messages": None,
+        "message_entropy": None,
+        "utilisation": None,
+        "information_by_query": None,
+        "stored_bits": None,
+        "certified_bits": certified,
+        "needed_bits": _needed(problem, Fraction(interval.low)),
+        "optimal_success": None,
+    }
+    return _Found(values, above_ball=over)
+
+
+def _needed(problem: Problem, success: Fraction) -> float | None:
+    """Return log2 of the least N whose ball reaches `success`."""
+    if success <= 0:
+        return 0.0 if problem.structure.independent else None
+    needed: float | None = report.bits_needed(problem, success)["bits_needed"]["ball"]
+    return needed
+
+
+def _walls(protocol: Protocol, row: dict[str, Any], step: bool) -> dict[str, Any]:
+    limits = report.limits(protocol.problem, protocol.state_bits)
+    status = {name: limits["status"][name] for name in ("ball", "rate_distortion", "streaming")}
+    if not step:
+        status["streaming"] = None
+    M, needed = protocol.state_bits, row["needed_bits"]
+    return {
+        "efficiency": needed / M if M and needed is not None else None,
+        "wall_ball": limits["ball"],
+        "wall_rate_distortion": limits["rate_distortion"],
+        "wall_streaming": limits["streaming"] if step else None,
+        "wall_status": status,
+    }
+
+
+def _broken(protocol: Protocol, found: _Found, bob: str, step: bool) -> str | None:
+    """Return which proved wall a result is above, if any: exact fractions for exact ones."""
+    problem, M = protocol.problem, protocol.state_bits
+    ball = report.wall(problem, 2**M)
+    if found.success is None:
+        return f"a sample is above the ball wall for {M} bits" if found.above_ball else None
+    walls = {"ball": ball}
+    if step:
+        walls["streaming"] = streaming_wall(problem.structure, M)
+    if found.distinct is not None and bob == "optimal":
+        walls["ball of the messages that occur,"] = report.wall(problem, found.distinct)
+    for name, limit in walls.items():
+        if limit is not None and found.success > limit:
+            return (
+                f"success {float(found.success):.6f} is above the {name} wall "
+                f"{float(limit):.6f} for {M} bits"
+            )
+    return None
+
+
+def _outdone(protocol: Protocol, found: _Found, bob: str) -> str | None:
+    """Return a fault where a protocol's own Bob beats the optimal one on all inputs."""
+    if found.optimal is None or found.success is None:
+        return None
+    own = found.success
+    if bob != "model":
+        if protocol.problem.inputs > OUTDO_INPUTS:
+            return None
+        counted = enumeration.count_bob(protocol, protocol.answer)
+        pairs = zip(protocol.problem.weights, counted.right, strict=True)
+        own = sum((w * r for w, r in pairs), Fraction(0)) / counted.inputs
+    if own > found.optimal:
+        return (
+            f"its own Bob reaches {float(own):.6f}, above the {float(found.optimal):.6f} that "
+            "the messages allow"
+        )
+    return None
+
+
+_ORDER = (
+    "problem",
+    "model",
+    "protocol",
+    "init",
+    "weights_hash",
+    "config",
+    "n",
+    "effective_n",
+    "alphabet",
+    "chance",
+    "queries",
+    "query_law",
+    "fields",
+    "state_numbers",
+    "bits_per_number",
+    "state_bits",
+    "message_bytes",
+    "regime",
+    "quantiser",
+    "dtype",
+    "encoding",
+    "engine",
+    "bob",
+    "trials",
+    "success",
+    "success_fraction",
+    "success_low",
+    "success_high",
+    "interval_level",
+    "success_by_query",
+    "optimal_success",
+    "all_correct",
+    "distinct_messages",
+    "message_entropy",
+    "utilisation",
+    "information_by_query",
+    "stored_bits",
+    "certified_bits",
+    "needed_bits",
+    "efficiency",
+    "wall_ball",
+    "wall_rate_distortion",
+    "wall_streaming",
+    "wall_status",
+    "violates_wall",
+    "leak",
+    "machine_seed",
+    "seed",
+    "spec",
+    "version",
+)
+
+
+def _ordered(row: dict[str, Any]) -> dict[str, Any]:
+    if set(row) != set(_ORDER):
+        raise AssertionError(set(row) ^ set(_ORDER))
+    return {name: row[name] for name in _ORDER}

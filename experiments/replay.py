@@ -1,0 +1,55 @@
+"""Replay: does Bob's answer depend on nothing but the message and his query?
+
+A general check for a channel beside the message. It is run on every protocol that
+brings a Bob, by asking him the same things in different circumstances: right after
+Alice made the messages; after she made others; and in another order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from statebound.protocols.protocol import Protocol
+
+INPUTS = 512
+SEED = 20231105
+
+
+def replay(protocol: Protocol) -> str | None:
+    """Return what is wrong, or None where equal messages got equal answers.
+
+    Among the pairs compared are inputs that share a message, where there are such, and
+    every message with itself later on.
+    """
+    problem = protocol.problem
+    generator = np.random.Generator(np.random.PCG64(SEED))
+    x = problem.sample(generator, INPUTS)
+    other = problem.sample(generator, INPUTS)
+    queries = min(problem.queries, 64)
+    first = protocol.encode(x).copy()
+    asked = [np.full(INPUTS, k, np.int64) for k in range(queries)]
+    fresh = np.stack([protocol.answer(first, q) for q in asked], axis=1)
+    protocol.encode(other)
+    later = np.stack([protocol.answer(first, q) for q in asked], axis=1)
+    order = generator.permutation(INPUTS)
+    mixed = np.stack([protocol.answer(first[order], q) for q in asked], axis=1)
+    for name, again, reference in (
+        ("later", later, fresh),
+        ("in another order", mixed, fresh[order]),
+    ):
+        wrong = np.argwhere(again != reference)
+        if len(wrong):
+            return (
+                f"asked {name}, Bob changed {len(wrong)} of {again.size} answers to the same "
+                f"messages, for example to query {int(wrong[0, 1]) + 1}"
+            )
+    _, group, size = np.unique(first, axis=0, return_inverse=True, return_counts=True)
+    group = group.reshape(-1)
+    for g in np.flatnonzero(size > 1):
+        answers = fresh[group == g]
+        if (answers != answers[0]).any():
+            k = int(np.argwhere(answers != answers[0])[0, 1])
+            return f"{len(answers)} equal messages got different answers to query {k + 1}"
+    if not np.array_equal(first, protocol.encode(x)):
+        return "Alice sent another message for the same input"
+    return None

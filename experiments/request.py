@@ -1,0 +1,233 @@
+"""What a user asks for, and the protocol it makes.
+
+A `Request` holds the arguments of the command line by the same names; `subject` turns
+it into a problem and a protocol, with every argument checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from statebound import registry
+from statebound.errors import UsageError
+from statebound.protocols.problem import Problem, make
+from statebound.protocols.protocol import Protocol
+
+ROOMS = ("statebound.protocols.codes", "statebound.protocols.controls")
+GROUP = "statebound.protocols"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One point to measure; see ``statebound measure --help`` for each argument."""
+
+    problem: str
+    n: int
+    alphabet: int = 2
+    query_law: str = "uniform"
+    model: str | None = None
+    protocol: str | None = None
+    state_bits: int | None = None
+    weights: str | None = None
+    init: str | None = None
+    machine_seed: int = 0
+    numbers: int | None = None
+    settings: dict[str, int] = field(default_factory=dict)
+    bits: int = 1
+    regime: str = "handoff"
+    dtype: str = "float32"
+    quantiser: str | None = None
+    encoding: str | None = None
+    engine: str = "auto"
+    bob: str | None = None
+    trials: int = 4096
+    seed: int = 0
+
+    def make_problem(self) -> Problem:
+        """Return the problem, checked."""
+        options: dict[str, int | str] = {}
+        if self.alphabet != 2:
+            options["alphabet"] = self.alphabet
+        if self.query_law != "uniform":
+            options["query_law"] = self.query_law
+        return make(self.problem, self.n, options)
+
+
+def subject(request: Request) -> Protocol:
+    """Return the protocol that a request names.
+
+    Raises
+    ------
+    UsageError
+        When an argument does not exist, does not fit, or two contradict each other.
+    """
+    problem = request.make_problem()
+    if (request.model is None) == (request.protocol is None):
+        raise UsageError(
+            "model",
+            request.model,
+            "exactly one of --model and --protocol must be given",
+            "name a model (statebound models) or a protocol",
+        )
+    if request.model is not None:
+        if request.state_bits is not None:
+            raise UsageError(
+                "state_bits",
+                request.state_bits,
+                "a model's state bits follow from its numbers and bits",
+                "pass --numbers and --bits",
+            )
+        from statebound.reductions.machine import cut
+
+        return cut(
+            problem,
+            request.model,
+            numbers=request.numbers,
+            bits=request.bits,
+            regime=request.regime,
+            quantiser=request.quantiser,
+            encoding=request.encoding,
+            init=request.init,
+            weights=None if request.weights is None else read_weights(Path(request.weights)),
+            machine_seed=request.machine_seed,
+            settings=request.settings,
+            dtype=request.dtype,
+        )
+    _refuse_machine_arguments(request)
+    assert request.protocol is not None
+    return _protocol(problem, request.protocol, request.state_bits, request.settings)
+
+
+def _refuse_machine_arguments(request: Request) -> None:
+    plain = Request(request.problem, request.n)
+    for name in (
+        "weights",
+        "init",
+        "machine_seed",
+        "numbers",
+        "bits",
+        "regime",
+        "dtype",
+        "quantiser",
+        "encoding",
+    ):
+        value = getattr(request, name)
+        if value != getattr(plain, name):
+            raise UsageError(name, value, "belongs to --model, not to --protocol", f"drop --{name}")
+
+
+def protocol_names() -> dict[str, str]:
+    """Return every registered protocol with the package that holds it."""
+    return {name: room for room in ROOMS for name in registry.names(room)}
+
+
+def _protocol(
+    problem: Problem, name: str, state_bits: int | None, settings: dict[str, int]
+) -> Protocol:
+    if name.startswith("table:"):
+        return read_table(problem, Path(name.removeprefix("table:")), state_bits)
+    made: Callable[..., Any]
+    if ":" in name or name in registry.external(GROUP):
+        made = registry.factory(name, "protocol", GROUP)
+    else:
+        rooms = protocol_names()
+        if name not in rooms:
+            raise UsageError(
+                "protocol",
+                name,
+                "is not a known protocol",
+                f"choose from {', '.join(sorted(rooms))}, table:FILE.npz or module:factory",
+            )
+        made = registry.load(rooms[name], name, "protocol").PROTOCOL
+    arguments: dict[str, Any] = dict(settings)
+    if state_bits is not None:
+        if state_bits < 0:
+            raise UsageError("state_bits", state_bits, "must not be negative", "pass 0 or more")
+        arguments["state_bits"] = state_bits
+    try:
+        protocol = made(problem, **arguments)
+    except TypeError as error:
+        if "state_bits" in str(error) and state_bits is None:
+            raise UsageError(
+                "state_bits", None, f"{name} needs the size of its message", "pass --state-bits M"
+            ) from error
+        raise UsageError(
+            "set",
+            ", ".join(arguments) or "nothing",
+            f"does not fit {name} ({error})",
+            "pass the options that it takes",
+        ) from error
+    if not isinstance(protocol, Protocol):
+        raise UsageError(
+            "protocol",
+            name,
+            "does not make a statebound.protocols.protocol.Protocol",
+            "return an instance of a subclass",
+        )
+    return protocol
+
+
+def read_table(problem: Problem, path: Path, state_bits: int | None) -> Protocol:
+    """Read a .npz of x and message; nothing in it is executed."""
+    from statebound.protocols.table import Table
+
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+    except (OSError, ValueError, EOFError, KeyError) as error:
+        raise UsageError(
+            "protocol",
+            f"table:{path}",
+            f"cannot be read as .npz ({error})",
+            "save x and message with numpy.savez",
+        ) from error
+    for name in ("x", "message"):
+        if name not in arrays:
+            raise UsageError(
+                "protocol",
+                f"table:{path}",
+                f"holds no array {name}",
+                "save x and message with numpy.savez",
+            )
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    x, message = arrays["x"], arrays["message"]
+    return Table(problem, x, message, state_bits, f"table:{path.name}", digest)
+
+
+def read_weights(path: Path) -> dict[str, NDArray[Any]]:
+    """Read parameters from .safetensors, or from .json ({"weights": {name: lists}}).
+
+    Raises
+    ------
+    UsageError
+        When the file is missing, torn, or not of that form.
+    """
+    remedy = "pass a .safetensors file, or .json with an object named weights"
+    try:
+        if path.suffix == ".json":
+            import json
+
+            held = json.loads(path.read_text())
+            raw = held["weights"]
+            return {str(name): np.array(value, np.float64) for name, value in raw.items()}
+        if path.suffix == ".safetensors":
+            from safetensors import SafetensorError
+            from safetensors.numpy import load_file
+
+            try:
+                loaded: dict[str, NDArray[Any]] = load_file(path)
+            except SafetensorError as error:
+                raise ValueError(str(error)) from error
+            return loaded
+    except FileNotFoundError as error:
+        raise UsageError("weights", path, "does not exist", remedy) from error
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UsageError("weights", path, f"cannot be read ({error})", remedy) from error
+    raise UsageError("weights", path, "has an unknown ending", remedy)

@@ -1,0 +1,151 @@
+"""The main job: the collapse experiment over a curated set of models and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from statebound import __version__
+from statebound.errors import UsageError
+from statebound.experiments import results
+from statebound.experiments.measure import Measured, choose, measure
+from statebound.experiments.request import Request, subject
+from statebound.reductions.machine import REGIMES, hash_arrays, uncut
+
+MODELS = ("sliding_window", "linear_attention", "gru", "rnn", "s4d")
+SIZES = {"index": 16, "istree": 19}  # 16 answers each
+RATES = (1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 7 / 8, 1.0, 5 / 4, 3 / 2)
+SEEDS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run measures: its points in order, and the configuration that names it."""
+
+    config: dict[str, Any]
+    points: tuple[tuple[str, Request], ...]
+
+    @property
+    def digest(self) -> str:
+        """A short name for the configuration."""
+        return results.digest(self.config)[:10]
+
+
+def plan(
+    problem: str = "index",
+    n: int | None = None,
+    models: tuple[str, ...] = MODELS,
+    bits: int = 1,
+    seeds: tuple[int, ...] = SEEDS,
+    engine: str = "auto",
+    trials: int = 4096,
+    seed: int = 0,
+) -> Plan:
+    """Return the points of a run, checked before any work is done.
+
+    State sizes are the totals of numbers nearest to fixed rates M / n that each model
+    can have. A model whose parameters do not depend on the seed is measured once.
+
+    Raises
+    ------
+    UsageError
+        When an argument does not exist or fit, or a point is beyond the memory cap.
+    """
+    if n is None:
+        n = SIZES.get(problem, 16)
+    base = Request(problem, n, bits=bits, engine=engine, trials=trials, seed=seed)
+    problem_made = base.make_problem()
+    effective = problem_made.structure.effective_n
+    config = {
+        "verb": "run",
+        "problem": problem,
+        "n": n,
+        "models": list(models),
+        "bits": bits,
+        "seeds": list(seeds),
+        "engine": engine,
+        "trials": trials,
+        "seed": seed,
+        "version": __version__,
+    }
+    wanted = sorted({max(1, round(rate * effective / bits)) for rate in RATES})
+    points: dict[str, Request] = {}
+    for model in models:
+        for regime in REGIMES:
+            for numbers in _sizes(replace(base, model=model, regime=regime), wanted):
+                drawn = set()
+                for machine_seed in seeds:
+                    cell, _, _ = uncut(
+                        problem_made, model, numbers=numbers, machine_seed=machine_seed
+                    )
+                    weights = hash_arrays(cell.weights)
+                    if weights in drawn:  # constructed alike for every seed
+                        continue
+                    drawn.add(weights)
+                    point = replace(
+                        base,
+                        model=model,
+                        regime=regime,
+                        numbers=numbers,
+                        machine_seed=machine_seed,
+                    )
+                    points[_identity(point)] = point
+    return Plan(config, tuple(points.items()))
+
+
+def _identity(point: Request) -> str:
+    return results.task_id(asdict(point) | {"version": __version__})
+
+
+def _sizes(base: Request, wanted: list[int]) -> Iterator[int]:
+    """Yield the sizes near the wanted ones that a model can have."""
+    from statebound.models._build import family
+
+    assert base.model is not None
+    config = family(base.model).Config
+    seen = set()
+    for numbers in wanted:
+        for near in (numbers, numbers + 1):
+            try:
+                config.of(near, {})
+            except UsageError as error:
+                if error.argument != "numbers":
+                    raise
+                continue
+            if near not in seen:
+                seen.add(near)
+                yield near
+            break
+
+
+def execute(
+    planned: Plan,
+    folder: Path,
+    argv: list[str],
+    progress: Callable[[int, int, str], None],
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Measure what is missing in a results folder and return all rows, with what broke.
+
+    `progress` is called with the points done, their total, and a label.
+    """
+    first = planned.points[0][1]
+    choose(first, subject(first))
+    broken: list[str] = []
+    with results.Writer(folder, planned.config, argv) as writer:
+        held = results.read(folder)
+        total = len(planned.points)
+        for done, (task, point) in enumerate(planned.points):
+            label = f"{point.model} {point.regime} M={(point.numbers or 0) * point.bits}"
+            progress(done, total, label)
+            if task in held:
+                measured = Measured(held[task], held[task]["leak"])
+            else:
+                measured = measure(point, rows=total)
+                writer.append(task, measured.row)
+                held[task] = measured.row
+            if measured.broken:
+                broken.append(f"{label}: {measured.broken}")
+        progress(total, total, "done")
+    return [held[task] for task, _ in planned.points], broken

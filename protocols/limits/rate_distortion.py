@@ -1,0 +1,140 @@
+"""The rate-distortion wall: well known, and never sharper than the ball.
+
+Let e_k be the error on query k. By Fano's inequality and independence, M message bits
+obey (Nayak 1999 for equal weights and bits)::
+
+    M >= I(x; message) >= sum_k I(answer_k; message)
+      >= sum_k r(e_k),   r(e) = log2 q - h(e) - e log2(q - 1),  0 <= e <= 1 - 1/q
+
+The least average error sum_k w_k e_k under sum_k r(e_k) <= M is a convex problem. Its
+stationary point, with t_k = lambda w_k and lambda chosen so that the bits are spent::
+
+    e_k = (q - 1) / (q - 1 + exp(t_k))
+
+and the wall is s <= 1 - sum_k w_k e_k. For q = 2 and equal weights it is the familiar
+1 - hinv(1 - M/n). The same curve is Chernoff's relaxation of the ball: the dual of the
+fill is max_tau [tau - N E(tau - c)^+] over a uniform vector, and bounding (u)^+ by
+exp(lambda u - 1) / lambda leaves max_lambda -(ln N + sum_k ln E exp(-lambda w_k e_k))
+/ lambda, whose optimum is the point above. Hence ball <= rate-distortion for every N,
+law and alphabet, and the wall holds with log2 N in place of M, or with the entropy of
+the message.
+
+Near both ends the forms below avoid cancellation: bits spent through log1p and expm1
+where few are spent, bits missing where few are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import fsum, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from statebound.protocols.limits.patterns import grouped
+
+Vector = NDArray[np.float64]
+
+_LOG_LAMBDA = (-80.0, 700.0)
+
+
+class _Law:
+    """The positive weights of a query law, scaled so that the greatest is 1."""
+
+    def __init__(self, weights: Sequence[Fraction], alphabet: int) -> None:
+        groups = [(w, m) for w, m in grouped(weights) if w > 0]
+        self.q = alphabet
+        self.top = float(groups[0][0])
+        self.w: Vector = np.array([float(w / groups[0][0]) for w, _ in groups])
+        self.m: Vector = np.array([float(m) for _, m in groups])
+        self.live = sum(m for _, m in groups)
+        self.p = (alphabet - 1) / alphabet
+
+    def sum(self, values: Vector) -> float:
+        return fsum((self.m * values).tolist())
+
+    def error(self, t: Vector) -> Vector:
+        """Return e_k, (groups,)."""
+        return self.p * np.exp(-t) / (1 + self.p * np.expm1(-t))
+
+    def wrong(self, scale: float) -> float:
+        """Return the average error."""
+        return self.top * self.sum(self.w * self.error(scale * self.w))
+
+    def gain(self, scale: float) -> float:
+        """Return the average of 1 - 1/q - e_k, exact for small t."""
+        t = scale * self.w
+        each = -self.p * (1 - self.p) * np.expm1(-t) / (1 + self.p * np.expm1(-t))
+        return self.top * self.sum(self.w * each)
+
+    def spent(self, scale: float) -> float:
+        """Return sum_k r(e_k) in nats."""
+        t = scale * self.w
+        return self.sum(-np.log1p(self.p * np.expm1(-t)) - t * self.error(t))
+
+    def missing(self, scale: float) -> float:
+        """Return sum_k (ln q - r(e_k)) in nats."""
+        t = scale * self.w
+        return self.sum(np.log1p((self.q - 1) * np.exp(-t)) + t * self.error(t))
+
+    def solve(self, function: Callable[[float], float], target: float, rising: bool) -> float:
+        """Return the lambda (in units of 1/top) at which a monotone function is `target`."""
+        low, high = _LOG_LAMBDA
+        while True:
+            middle = (low + high) / 2
+            if not low < middle < high:
+                return float(np.exp(middle))
+            if (function(float(np.exp(middle))) < target) == rising:
+                low = middle
+            else:
+                high = middle
+
+
+def rate_distortion(weights: Sequence[Fraction], alphabet: int, bits: float) -> float:
+    """Return the greatest success at M = `bits` (any real number >= 0).
+
+    Parameters
+    ----------
+    weights
+        The law of the query, (n,), fractions that sum to 1.
+    alphabet
+        q >= 2.
+    bits
+        M, in bits; log2 N for N messages.
+
+    Examples
+    --------
+    >>> round(rate_distortion([Fraction(1, 16)] * 16, 2, 8), 10)
+    0.8899721356
+    """
+    law = _Law(weights, alphabet)
+    full = law.live * log(alphabet)
+    # For q a power of two the bits missing are a difference of exact numbers.
+    exact = alphabet & (alphabet - 1) == 0
+    whole = law.live * (alphabet.bit_length() - 1)
+    left = (whole - bits) * log(2) if exact else full - bits * log(2)
+    if bits <= 0:
+        return 1 / alphabet
+    if left <= 0:
+        return 1.0
+    if 2 * left > full:
+        scale = law.solve(law.spent, bits * log(2), rising=True)
+        return 1 / alphabet + law.gain(scale)
+    scale = law.solve(law.missing, left, rising=False)
+    return 1 - law.wrong(scale)
+
+
+def needed_bits(weights: Sequence[Fraction], alphabet: int, success: Fraction) -> float:
+    """Return the bits below which this wall forbids `success` (0 at or below chance)."""
+    law = _Law(weights, alphabet)
+    gain = success - Fraction(1, alphabet)
+    if gain <= 0:
+        return 0.0
+    if success >= 1:
+        return law.live * log(alphabet) / log(2)
+    if gain < (1 - success):
+        scale = law.solve(law.gain, float(gain), rising=True)
+    else:
+        scale = law.solve(law.wrong, float(1 - success), rising=False)
+    return law.spent(scale) / log(2)

@@ -1,0 +1,110 @@
+"""A table of (x, message) pairs as a protocol: anybody's compressor can be measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from statebound.errors import UsageError
+from statebound.protocols.message import Bytes, byte_length, check
+from statebound.protocols.problem import Problem, Symbols
+from statebound.protocols.protocol import Protocol
+
+
+class Table(Protocol):
+    """Alice looks her message up; Bob is whoever reads it best.
+
+    Parameters
+    ----------
+    problem
+        What is asked.
+    x
+        (rows, length) inputs, each at most once; all of them for an exact result, else
+        independent uniform draws.
+    message
+        (rows, ceil(M/8)) bytes, padding bits zero.
+    state_bits
+        M; eight bits a byte by default.
+    name, digest
+        What the table is called, and a hash of it, for the record.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        x: NDArray[Any],
+        message: NDArray[Any],
+        state_bits: int | None = None,
+        name: str = "table",
+        digest: str = "",
+    ) -> None:
+        self.problem, self.name, self.digest = problem, name, digest
+        if x.ndim != 2 or x.shape[1] != problem.length or len(x) == 0:
+            raise UsageError(
+                "table",
+                f"x of shape {x.shape}",
+                f"must be (rows, {problem.length}) for {problem.name} with n = {problem.n}",
+                "store one input a row",
+            )
+        if not np.issubdtype(x.dtype, np.integer) or (x < 0).any() or (x >= problem.symbols).any():
+            raise UsageError(
+                "table", "x", f"must hold integers in 0..{problem.symbols - 1}", "store symbols"
+            )
+        if message.dtype != np.uint8 or message.ndim != 2 or len(message) != len(x):
+            raise UsageError(
+                "table",
+                f"message of {message.dtype} {message.shape}",
+                f"must be uint8 of shape ({len(x)}, bytes)",
+                "store the packed bytes, a row an input",
+            )
+        self.state_bits = 8 * message.shape[1] if state_bits is None else state_bits
+        if byte_length(self.state_bits) != message.shape[1]:
+            raise UsageError(
+                "state_bits",
+                self.state_bits,
+                f"does not fit messages of {message.shape[1]} bytes",
+                f"pass {8 * message.shape[1] - 7} to {8 * message.shape[1]}",
+            )
+        check(message, self.state_bits)
+        self.x = np.ascontiguousarray(x, np.uint8)
+        keys = self._keys(self.x)
+        self._order = np.argsort(keys, kind="stable")
+        self._sorted = keys[self._order]
+        if (self._sorted[1:] == self._sorted[:-1]).any():
+            raise UsageError(
+                "table",
+                "x",
+                "holds an input more than once",
+                "give every input one message, each input one row",
+            )
+        self._message = message
+
+    @staticmethod
+    def _keys(x: Symbols) -> NDArray[Any]:
+        rows = np.ascontiguousarray(x, np.uint8)
+        return rows.view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every possible input is in the table."""
+        return len(self.x) == self.problem.inputs
+
+    def encode(self, x: Symbols) -> Bytes:
+        """Look the messages up; inputs that are not in the table are an error."""
+        keys = self._keys(x)
+        at = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
+        if (self._sorted[at] != keys).any():
+            raise UsageError(
+                "table",
+                self.name,
+                "has no message for an input that was asked for",
+                "store more rows, or all inputs for an exact result",
+            )
+        found: Bytes = self._message[self._order[at]]
+        return found
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name and the hash of the table."""
+        return {"protocol": self.name, "rows": len(self.x), "digest": self.digest}

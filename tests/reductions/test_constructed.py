@@ -1,0 +1,93 @@
+"""Constructed parameters reach the success that was proved for them, to the last input."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from statebound.protocols.problems.index import Index
+from statebound.protocols.problems.istree import IsTree
+from statebound.reductions.machine import cut
+
+
+def rights(machine) -> list[Fraction]:
+    """Return for every query the share of all inputs that the model answers rightly."""
+    problem = machine.problem
+    x = problem.enumerate(0, problem.inputs)
+    message, answers = machine.encode(x), problem.answers(x)
+    return [
+        Fraction(
+            int((machine.answer(message, np.full(len(x), k)) == answers[:, k]).sum()), len(x)
+        )
+        for k in range(problem.queries)
+    ]
+
+
+def average(machine) -> Fraction:
+    return sum(rights(machine)) / machine.problem.queries
+
+
+REGIMES = pytest.mark.parametrize("regime", ["handoff", "step"])
+QUANTISERS = pytest.mark.parametrize(
+    ("quantiser", "bits"), [("sign", 1), ("quantile", 1), ("uniform", 1), ("quantile", 3)]
+)
+
+
+@REGIMES
+@QUANTISERS
+@pytest.mark.parametrize("window", [1, 3, 6, 7, 9])
+def test_a_window_keeps_its_last_bits_and_no_others(regime, quantiser, bits, window):
+    n = 7
+    machine = cut(
+        Index(n), "sliding_window", numbers=window, bits=bits, regime=regime, quantiser=quantiser
+    )
+    kept = min(window, n)
+    assert machine.spec.init == "constructed"
+    assert average(machine) == Fraction(1, 2) + Fraction(kept, 2 * n)
+    assert rights(machine) == [Fraction(1, 2)] * (n - kept) + [Fraction(1)] * kept
+
+
+@REGIMES
+@QUANTISERS
+@pytest.mark.parametrize("window", [1, 2, 4, 7, 9])
+def test_a_window_knows_an_edge_when_it_keeps_both_ends(regime, quantiser, bits, window):
+    n = 9  # 7 bits, 6 queries
+    machine = cut(
+        IsTree(n), "sliding_window", numbers=window, bits=bits, regime=regime, quantiser=quantiser
+    )
+    known = min(window, n - 2) - 1
+    expected = [Fraction(1, 2)] * (n - 3 - known) + [Fraction(1)] * known
+    assert rights(machine) == expected
+    assert average(machine) == Fraction(1, 2) + Fraction(known, 2 * (n - 3))
+
+
+@REGIMES
+@QUANTISERS
+@pytest.mark.parametrize("numbers", [6, 8])
+@pytest.mark.parametrize("problem", [Index(6), IsTree(8)], ids=["index", "istree"])
+def test_orthogonal_keys_are_never_wrong(regime, quantiser, bits, numbers, problem):
+    machine = cut(
+        problem, "linear_attention", numbers=numbers, bits=bits, regime=regime, quantiser=quantiser
+    )
+    assert machine.spec.init == "constructed"
+    if regime == "step" and quantiser == "sign":
+        return  # plus or minus one magnitude: a number not yet written has a sign already
+    assert average(machine) == 1
+
+
+@pytest.mark.parametrize("problem", [Index(9), IsTree(11)], ids=["index", "istree"])
+def test_random_keys_beyond_capacity_are_above_chance_and_below_certainty(problem):
+    machine = cut(problem, "linear_attention", numbers=4, bits=8, init="constructed")
+    assert Fraction(1, 2) < average(machine) < 1
+
+
+def test_random_keys_read_a_bit_with_the_probability_of_a_normal_tail():
+    """Phi(sqrt(K / (n - 1))) over random keys; three standard errors of 20 machines."""
+    n, K = 11, 5
+    found = [
+        float(average(cut(Index(n), "linear_attention", numbers=K, bits=12, machine_seed=s)))
+        for s in range(20)
+    ]
+    assert abs(np.mean(found) - 0.7602) < 3 * np.std(found, ddof=1) / np.sqrt(20) + 0.01

@@ -1,0 +1,67 @@
+"""The prefix tree meets the inputs in the order in which a problem counts them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from statebound.errors import UsageError
+from statebound.protocols.problems.index import Index
+from statebound.protocols.problems.istree import IsTree
+from statebound.reductions.machine import cut
+
+PROBLEMS = [Index(9), IsTree(11), Index(5, alphabet=3)]
+
+
+def grown(machine):
+    state = machine.start()
+    assert machine.size(state) == 1
+    for position in range(machine.problem.length):
+        before = machine.size(state)
+        state = machine.branch(state, position)
+        assert machine.size(state) == before * machine.problem.symbols
+    return state
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=["index", "istree", "ternary"])
+@pytest.mark.parametrize("regime", ["handoff", "step"])
+@pytest.mark.parametrize("encoding", ["bits", "pairs"])
+def test_growing_all_prefixes_gives_every_message_in_order(model, problem, regime, encoding):
+    name, init, settings = model
+    for quantiser, bits in (("quantile", 2), ("uniform", 9)):
+        try:
+            machine = cut(
+                problem,
+                name,
+                numbers=None if settings else 4,
+                settings=dict(settings),
+                init=init,
+                bits=bits,
+                regime=regime,
+                quantiser=quantiser,
+                encoding=encoding,
+            )
+        except UsageError as error:
+            assert init == "constructed", error
+            return
+        message = machine.message(grown(machine))
+        assert (message == machine.encode(problem.enumerate(0, problem.inputs))).all()
+        assert len(np.unique(message, axis=0)) > 1
+
+
+@pytest.mark.parametrize("regime", ["handoff", "step"])
+def test_prefixes_can_be_taken_apart_and_grown_alone(model, regime, kind_of):
+    """A chunk of the tree, in any order, gives the messages of its own inputs."""
+    machine = kind_of(model, ("quantile", 3), regime).fresh()
+    state = machine.start()
+    for position in range(4):
+        state = machine.branch(state, position)
+    which = np.array([13, 2, 2, 7], np.int64)
+    part = machine.take(state, which)
+    assert machine.size(part) == 4
+    for position in range(4, 6):
+        part = machine.branch(part, position)
+    x = machine.problem.enumerate(0, machine.problem.inputs)
+    expected = machine.encode(x)[(which[None] + 16 * np.arange(4)[:, None]).ravel()]
+    assert (machine.message(part) == expected).all()
+    assert machine.take(state, np.zeros(0, np.int64)).count == 0
