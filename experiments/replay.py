@@ -1,4 +1,4 @@
-"""Replay: does Bob's answer depend on nothing but the message and his query?
+"""Replay: whether Bob's answer depends on nothing but the message and his query.
 
 A general check for a channel beside the message. It is run on every protocol that
 brings a Bob, by asking him the same things in different circumstances: right after

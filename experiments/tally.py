@@ -218,10 +218,8 @@ def tally(pairs: Keys, queries: int, alphabet: int) -> Tally:
         information.append(max(0.0, float(answer_entropy + (joint[k] - scalars[0]) / X)))
     zbits = queries * width
     z = pairs & np.uint64((1 << zbits) - 1)
-    if zbits <= 24:  # a table is faster than a sort while it is small
-        whole = np.bincount(z.view(np.int64))
-    else:
-        whole = np.unique(z, return_counts=True)[1]
+    small = zbits <= 24  # then a table is faster than a sort
+    whole = np.bincount(z.view(np.int64)) if small else np.unique(z, return_counts=True)[1]
     whole_entropy = log_X - _clog(whole) / X
     return Tally(
         inputs=X,

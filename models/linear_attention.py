@@ -148,8 +148,12 @@ class LinearAttention(Cell):
 
     @property
     def has_readout(self) -> bool:
-        """Whether there are query heads and values of one dimension to read a bit from."""
-        return "q_proj.weight" in self.weights and self.config.d_value == 1
+        """Whether there are query heads, values of one dimension, and queries to read."""
+        return (
+            "q_proj.weight" in self.weights
+            and self.config.d_value == 1
+            and self.vocabulary.queries > 0
+        )
 
     def logits(self, old: State, new: State, tokens: Tokens) -> Array:
         """Return (0, -prod_r(-o_r)), o_r = q_r . S'."""

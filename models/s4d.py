@@ -43,7 +43,7 @@ class S4DConfig(Config):
 
     @classmethod
     def of(cls, numbers: int, settings: Mapping[str, int]) -> Self:
-        """N is 4, or 2 where 4 does not divide the total, unless set."""
+        """N is 4 unless set: with 2 the only mode is real and half of the numbers are dead."""
         cls.check_settings(settings)
         if "channels" in settings and "d_state" not in settings:
             channels = settings["channels"]
@@ -53,7 +53,7 @@ class S4DConfig(Config):
                 )
             d_state = multiple_of(numbers, 2 * channels, "s4d with these channels") * 2
             return cls(channels, d_state)
-        d_state = settings.get("d_state", 4 if numbers % 4 == 0 else 2)
+        d_state = settings.get("d_state", 4)
         if d_state < 2 or d_state % 2:
             raise UsageError("set", f"d_state={d_state}", "must be even and positive", "pass 4")
         return cls(multiple_of(numbers, d_state, "s4d"), d_state)

@@ -72,6 +72,11 @@ class StreamingProtocol(Protocol, Generic[S]):
     B states that have read equally many symbols.
     """
 
+    @property
+    def is_automaton(self) -> bool:
+        """Whether states with equal messages have equal futures, from the first step on."""
+        return False
+
     @abstractmethod
     def start(self) -> S:
         """Return the public start state, a batch of one."""

@@ -218,6 +218,11 @@ class CutMachine(StreamingProtocol[Cut]):
         codes = self._encode(values, read)
         return Cut(self._decode(codes), codes, count, read)
 
+    @property
+    def is_automaton(self) -> bool:
+        """In the regime ``step`` the codes are all that goes on."""
+        return self.regime == "step"
+
     def start(self) -> Cut:
         """Return the public start state of one sequence."""
         return self.starts(1)

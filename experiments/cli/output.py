@@ -46,7 +46,9 @@ class Progress:
     """A progress bar on a terminal, a line now and then off it; nothing when quiet."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self._quiet, self._bar, self._task, self._said = quiet, None, None, -1
+        self._quiet, self._said = quiet, -1
+        self._bar: Any = None
+        self._task: Any = None
 
     def __call__(self, done: int, total: int, label: str) -> None:
         """Show how far the work is."""
@@ -64,7 +66,7 @@ class Progress:
         from rich.progress import Progress as Bar
 
         if self._bar is None:
-            bar: Any = Bar(
+            bar = Bar(
                 BarColumn(),
                 MofNCompleteColumn(),
                 TimeRemainingColumn(),

@@ -50,25 +50,27 @@ def along(
     pixels = axes.transData.transform(at)
     inside = axes.bbox.padded(-gap)
     others = [_dense(axes.transData.transform(line)) for line in avoid]
-    others.append(_dense(pixels))
-    everything = np.concatenate(others)
-    best, place = -np.inf, (at[0], 0.0, 1)
-    for x in np.linspace(inside.x0 + width / 2, inside.x1 - width / 2, 41):
-        y0, y1 = np.interp([x - width / 2, x + width / 2], pixels[:, 0], pixels[:, 1])
-        angle = np.arctan2(y1 - y0, width)
-        across = np.array([-np.sin(angle), np.cos(angle)])
+    everything = np.concatenate(others) if others else np.full((1, 2), np.inf)
+    best, centre, turn = -np.inf, pixels[0], 0.0
+    for x in np.linspace(pixels[0, 0], pixels[-1, 0], 61):
+        y0, y1 = np.interp([x - height, x + height], pixels[:, 0], pixels[:, 1])
+        angle = float(np.arctan2(y1 - y0, 2 * height))
+        direction = np.array([np.cos(angle), np.sin(angle)])
+        across = np.array([-direction[1], direction[0]])
         for side in (1, -1):
-            middle = np.array([x, (y0 + y1) / 2]) + side * (gap + height / 2) * across
-            if not inside.contains(*middle):
+            middle = [x, (y0 + y1) / 2] + side * (gap + height / 2) * across
+            ends = [middle + sign * width / 2 * direction for sign in (1, -1)]
+            if not all(inside.contains(*end) for end in ends):
                 continue
             far = everything - middle
-            beside = np.maximum(np.abs(far @ [across[1], -across[0]]) - width / 2, 0)
+            beside = np.maximum(np.abs(far @ direction) - width / 2, 0)
             above = np.maximum(np.abs(far @ across) - height / 2, 0)
             free = float(np.hypot(beside, above).min())
             if free > best + 0.01:
-                best, place = free, (np.array([x, middle[1]]), float(angle), side)
-    label.set_position(tuple(axes.transData.inverted().transform(place[0])))
-    label.set(rotation=np.degrees(place[1]), va="center")
+                best, centre, turn = free, middle, angle
+    label.set_position(tuple(axes.transData.inverted().transform(centre)))
+    label.set(rotation=np.degrees(turn), va="center")
+    label.set_in_layout(False)
     return label
 
 

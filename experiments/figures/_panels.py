@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import log2
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,6 +19,7 @@ from statebound.experiments.figures._style import (
 )
 
 RATE = "state bits M / effective n"
+GAP = (np.nan, np.nan)  # between two lines of one artist
 NEAR = 1 / 8  # how far from M/n = 1/2 what is kept by position may be shown
 
 
@@ -27,11 +29,12 @@ def success(
     """Draw success against M/n beside the walls; lines without a look are faint."""
     widest = max((m for line in lines for m in line.rows), default=0) / n
     right = max(widest, 1.0) * 1.03
+    left = -0.01 * right
     lowest = min(
         [value for _, value in curves.get("chance", ())]
         + [min(values) for line in lines for values in line.known("success").values()]
     )
-    bottom, top = lowest - 0.08 * (1 - lowest), 1 + 0.03 * (1 - lowest)
+    bottom, top = lowest - 0.085 * (1 - lowest), 1 + 0.03 * (1 - lowest)
     size = unit()
     for name, colour, width in (
         ("rate_distortion", FAINT, 1.0), ("truncation", GREY, 1.0), ("chance", GREY, 1.0),
@@ -46,9 +49,21 @@ def success(
             ls=(0, (1, 1.6)) if name == "chance" else "-",
         )
         if name == "ball":
-            axes.fill_between(*curve.T, top, color=FORBIDDEN, lw=0, zorder=1, label="_impossible")
+            axes.fill_between(
+                [left, *curve[:, 0]], [curve[0, 1], *curve[:, 1]], top, color=FORBIDDEN, lw=0,
+                zorder=1, label="_impossible",
+            )
     for line in drawing_order(lines):
-        _mean_and_seeds(axes, line, looks.get(line.label), "success", n)
+        if line.label in looks:
+            mean_and_seeds(axes, line, looks[line.label], "success", n)
+    faint = [
+        np.array([(m / n, sum(v) / len(v)) for m, v in line.known("success").items()] + [GAP])
+        for line in lines if line.label not in looks
+    ]
+    if faint:  # one artist for all: there may be very many
+        axes.plot(
+            *np.concatenate(faint).T, color=FAINT, lw=0.6 * size, zorder=1.8, label="_others",
+        )
     broken = [
         (m / n, row["success"])
         for line in lines for m, held in line.rows.items() for row in held if row["violates_wall"]
@@ -58,8 +73,8 @@ def success(
             *np.array(broken).T, ls="none", marker="o", ms=10 * size, mfc="none", mec=VERMILLION,
             mew=1.4 * size, zorder=7, label="_broken",
         )
-    axes.set(xlim=(-0.01 * right, right), ylim=(bottom, top))
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], prune=None))
+    axes.set(xlim=(left, right), ylim=(bottom, top))
+    axes.yaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
 
 
@@ -71,7 +86,7 @@ def name_walls(axes: Axes, lines: Sequence[Line], curves: Curves, n: int) -> boo
     chance = scaled(curves, "chance", n, right)
     if len(chance):
         axes.annotate(
-            "coin toss", (right, chance[0, 1]), (0, -2 * size), textcoords="offset points",
+            "coin toss", (right, chance[0, 1]), (0, -4.5 * size), textcoords="offset points",
             ha="right", va="top", fontsize=small(), color="#555555",
         ).set_in_layout(False)
     everything = [
@@ -110,7 +125,7 @@ def efficiency(
     right = max(widest, 1.0) * 1.03
     axes.axhline(1, color=BLACK, lw=2 * unit(), zorder=1.5, label="_ball")
     for line in drawing_order(lines):
-        _mean_and_seeds(axes, line, looks.get(line.label), "efficiency", n, 0.8)
+        mean_and_seeds(axes, line, looks[line.label], "efficiency", n, 0.75)
     axes.set(
         title="Efficiency", xlim=(-0.01 * right, right), ylim=(-0.04, 1.06),
         xlabel=RATE, ylabel="needed bits / M",
@@ -125,8 +140,8 @@ def efficiency(
 def profile(axes: Axes, lines: Sequence[Line], looks: Mapping[str, Look], n: int) -> list[str]:
     """Draw what one state size keeps about each answer; return what has no such row."""
     key = "information_by_query"
-    regime = any(not line.step and line.known(key) for line in lines)
-    shown = [line for line in lines if line.step != regime]
+    handoff = any(not line.step and line.known(key) for line in lines)
+    shown = [line for line in lines if line.step != handoff]
     alphabet = max(row["alphabet"] for line in lines for held in line.rows.values() for row in held)
     sizes = {m for line in shown for m in line.known(key) if abs(m / n - 1 / 2) <= NEAR}
     most = log2(alphabet)
@@ -155,15 +170,48 @@ def profile(axes: Axes, lines: Sequence[Line], looks: Mapping[str, Look], n: int
             )
         axes.plot(
             k, seeds.mean(0), color=look.colour, zorder=3, label=line.label, clip_on=False,
-            markevery=max(1, positions // 16), **_stroke(look, line.step, 0.8),
+            markevery=max(1, positions // 16), **stroke(look, line.step, 0.8),
         )
-    axes.set_title(f"Kept by position at M = {bits}")
+    axes.set_title(f"Kept by position at M = {bits}, {'handoff' if handoff else 'step'}")
     axes.set(xlim=(0.5, positions + 0.5))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     labelled = {line.label for line in lines}
     without = sorted(labelled - {line.label for line in shown} | set(without))
     return [f"{label}: no exact row at M = {bits}, absent from what is kept" for label in without]
+
+
+def mean_and_seeds(
+    axes: Axes, line: Line, look: Look, key: str, n: int, scale: float = 1.0
+) -> None:
+    """Draw the mean over machine seeds, their range, and the interval of each sampled row."""
+    known = line.known(key)
+    if not known:
+        return
+    x = np.array(list(known)) / n
+    mean = [sum(values) / len(values) for values in known.values()]
+    if key == "success" and any(len(values) > 1 for values in known.values()):
+        low, high = ([end(values) for values in known.values()] for end in (min, max))
+        axes.fill_between(
+            x, low, high, color=look.colour, alpha=0.09 if line.step else 0.18, lw=0, zorder=2.4,
+            label="_seeds",
+        )
+    sampled = [
+        (m / n, row["success"], row["success_low"], row["success_high"])
+        for m, held in line.rows.items() for row in held
+        if key == "success" and row["interval_level"] is not None
+    ]
+    if sampled:
+        at, best, least, most = np.array(sampled).T
+        axes.errorbar(
+            at, best, yerr=np.maximum([best - least, most - best], 0), fmt="none",
+            ecolor=look.colour, elinewidth=0.9 * unit(), capsize=1.8 * unit(), zorder=2.6,
+            label="_interval",
+        )
+    axes.plot(
+        x, mean, color=look.colour, zorder=3 if line.step else 4, label=line.label,
+        **stroke(look, line.step, scale),
+    )
 
 
 def scaled(curves: Curves, name: str, n: int, right: float) -> NDArray[np.float64]:
@@ -179,12 +227,12 @@ def drawing_order(lines: Iterable[Line]) -> list[Line]:
     return sorted(lines, key=lambda line: not line.step)
 
 
-def stroke(look: Look, step: bool, scale: float = 1.0) -> dict[str, object]:
+def stroke(look: Look, step: bool, scale: float = 1.0) -> dict[str, Any]:
     """Return line and marker properties: solid and filled, or dashed and open."""
     size = unit() * scale
     return {
         "marker": look.marker,
-        "ms": 4.2 * size * look.grow * (1.45 if step else 1.0),
+        "ms": 4.2 * size * look.grow * (1.3 if step else 1.0),
         "mfc": "white" if step else look.colour,
         "mec": look.colour,
         "mew": 0.9 * size,

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
-from matplotlib.text import Text
 
 from statebound.errors import UsageError
 
@@ -113,6 +112,6 @@ def small() -> float:
     return float(matplotlib.rcParams["font.size"]) * 0.9
 
 
-def letter(title: Text, which: str) -> None:
-    """Put a panel's letter before its title."""
-    title.set_text(rf"$\mathbf{{{which}}}$   {title.get_text()}")
+def letter(which: str, title: str) -> str:
+    """Return a panel's title with its letter before it."""
+    return rf"$\mathbf{{{which}}}$   {title}"

@@ -9,18 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
+from matplotlib.gridspec import SubplotSpec
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from statebound.experiments.curves import Curves
-from statebound.experiments.figures import _multiples, _panel
-from statebound.experiments.figures._lines import Row, labels, lines, select
+from statebound.experiments.figures import _multiples, _panels, gadget
+from statebound.experiments.figures._lines import Line, Row, labels, lines, select
+from statebound.experiments.figures._panels import RATE, stroke
 from statebound.experiments.figures._style import (
+    BLACK,
+    FAINT,
+    FORBIDDEN,
+    GREY,
     LOOKS,
+    Look,
     letter,
     style,
+    unit,
 )
-
-_NEAR = 1 / 8  # how far from M/n = 1/2 the profiles may be
 
 
 def make(rows: Sequence[Row], curves: Curves, kind: str = "paper") -> tuple[Figure, list[str]]:
@@ -29,7 +39,8 @@ def make(rows: Sequence[Row], curves: Curves, kind: str = "paper") -> tuple[Figu
         figure = Figure()
         many = len(labels(lines(select(rows)[0])))
         if many > len(LOOKS) and kind == "paper":
-            figure.set_size_inches(7.0, _multiples.height(many, 7.0))
+            width = figure.get_figwidth()
+            figure.set_size_inches(width, _multiples.height(many, width))
         notes = draw(rows, curves, figure)
     return figure, notes
 
@@ -65,7 +76,7 @@ def draw(rows: Sequence[Row], curves: Curves, figure: Figure) -> list[str]:
         notes.append("no proved limit is known for this problem: none is drawn")
     broken = sum(bool(row["violates_wall"]) for row in kept)
     if broken:
-        notes.append(f"{broken} row{'s' * (broken != 1)} above a proved limit, ringed")
+        notes.append(f"{broken} row{'s' * (broken != 1)} that broke a proved limit, ringed")
     figure.set_layout_engine("constrained")
     if len(names) > len(LOOKS):
         notes.append(
@@ -73,24 +84,84 @@ def draw(rows: Sequence[Row], curves: Curves, figure: Figure) -> list[str]:
             "without efficiency and what is kept by position"
         )
         _multiples.draw(figure, all_lines, curves, n)
+        _key(figure, all_lines, curves, named=False)
+        figure.draw_without_rendering()
         return notes
     looks = dict(zip(names, LOOKS, strict=False))
-    rows_of_panels = figure.add_gridspec(2, 2, width_ratios=(1.55, 1), height_ratios=(1, 1.12))
-    main = figure.add_subplot(rows_of_panels[:, 0])
-    shaded = _panel.success(main, all_lines, looks, curves, n)
-    letter(main.set_title(f"Success: {_named(kept[0])}"), "a")
-    notes += _efficiency(figure.add_subplot(rows_of_panels[0, 1]), all_lines, looks, n)
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.55, 1), height_ratios=(1, 1.12))
+    main, upper = figure.add_subplot(grid[:, 0]), figure.add_subplot(grid[0, 1])
+    _panels.success(main, all_lines, looks, curves, n)
+    main.set(xlabel=RATE, ylabel="success probability")
+    main.set_title(letter("a", f"Success on {_named(kept[0])}"))
+    notes += _panels.efficiency(upper, all_lines, looks, n)
+    upper.set_title(letter("b", "Efficiency"))
     if kept[0]["problem"] == "istree":
-        _gadgets(figure, rows_of_panels[1, 1])
+        _gadgets(figure, grid[1, 1])
     else:
-        notes += _profile(figure.add_subplot(rows_of_panels[1, 1]), all_lines, looks, n)
-    _legends(figure, all_lines, looks, curves, shaded)
+        lower = figure.add_subplot(grid[1, 1])
+        notes += _panels.profile(lower, all_lines, looks, n)
+        lower.set_title(letter("c", lower.get_title("left")))
+    models = [
+        Line2D([], [], color=look.colour, label=label, **stroke(look, step=False))
+        for label, look in looks.items()
+    ]
+    _legend(figure, models, "upper")
+    key = _key(figure, all_lines, curves, named=True)
     figure.draw_without_rendering()
-    _panel.name_lines(main, all_lines, curves, n)
+    if not _panels.name_walls(main, all_lines, curves, n):
+        key.remove()
+        _key(figure, all_lines, curves, named=False)
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # settled: names of lines stay where they were put
     return notes
 
 
 def _named(row: Row) -> str:
     size, effective = row["n"], row["effective_n"]
-    sizes = f"n = {size}" if size == effective else f"{size} vertices, n = {effective}"
+    sizes = f"n = {size}" + (f", effective n = {effective}" if size != effective else "")
     return f"{row['problem']}, {sizes}"
+
+
+def _gadgets(figure: Figure, place: SubplotSpec) -> None:
+    """Draw the two graphs side by side under one title."""
+    host = figure.add_subplot(place)
+    host.axis("off")
+    host.set_title(letter("c", f"Bob's dashed edge decides ({gadget.EXAMPLE} vertices)"))
+    gadget.draw_pair(*(host.inset_axes((left, 0.16, 0.47, 0.82)) for left in (0.0, 0.53)))
+
+
+def _key(figure: Figure, lines: Sequence[Line], curves: Curves, named: bool) -> Legend:
+    """Explain below the panels all but the models; the region too unless it is `named`."""
+    neutral = Look(GREY, "o", (3.0, 1.4))
+    handles: list[Artist] = []
+    for step, text in ((False, "handoff"), (True, "step")):
+        if any(line.step == step for line in lines):
+            handles.append(Line2D([], [], color=GREY, label=text, **stroke(neutral, step)))
+    held = [rows for line in lines for rows in line.rows.values()]
+    if any(len(rows) > 1 for rows in held):
+        handles.append(Patch(color=GREY, alpha=0.3, lw=0, label="range over seeds"))
+    handles += [
+        Line2D(
+            [], [], ls="none", marker="|", ms=9 * unit(), mew=0.9 * unit(), color=GREY,
+            label=f"{100 * level:g} % interval",
+        )
+        for level in sorted({row["interval_level"] for rows in held for row in rows} - {None})
+    ]
+    if curves.get("ball"):
+        handles.append(Line2D([], [], color=BLACK, lw=2.6 * unit(), label="ball limit"))
+        if not named:
+            handles.append(Patch(color=FORBIDDEN, lw=0, label="impossible for any protocol"))
+    if curves.get("rate_distortion"):
+        handles.append(Line2D([], [], color=FAINT, lw=unit(), label="rate-distortion limit"))
+    return _legend(figure, handles, "lower")
+
+
+def _legend(figure: Figure, handles: Sequence[Artist], where: str) -> Legend:
+    """Put a legend outside the panels, in as few rows as the figure's width allows."""
+    columns = len(handles)
+    while True:
+        legend = figure.legend(handles=handles, loc=f"outside {where} center", ncols=columns)
+        if columns <= 1 or legend.get_window_extent().width < 0.98 * figure.bbox.width:
+            return legend
+        legend.remove()
+        columns = -(-len(handles) // (-(-len(handles) // columns) + 1))

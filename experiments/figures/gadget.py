@@ -9,7 +9,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from statebound.errors import UsageError
-from statebound.experiments.figures._style import BLACK, BLUE, GREY, VERMILLION, unit
+from statebound.experiments.figures._style import BLACK, BLUE, GREY, VERMILLION, small, unit
 from statebound.protocols.problem import Symbols
 from statebound.protocols.problems.istree import IsTree
 
@@ -70,9 +70,10 @@ def draw_graph(axes: Axes, problem: IsTree, x: Symbols, query: int) -> None:
     axes.axis("off")
     verdict = "a tree" if tree else "a cycle: no tree"
     first, second = (int(bit) for bit in x[query : query + 2])
-    axes.set_title(
-        f"{verdict}\n" + rf"$x_{{{query + 1}}}={first},\ x_{{{query + 2}}}={second}$",
-        loc="center", fontsize=7.4 * size, pad=3 * size, linespacing=1.3,
+    axes.annotate(
+        rf"$x_{{{query + 1}}}={first},\ x_{{{query + 2}}}={second}$" + f"\n{verdict}", (0.5, 0),
+        (0, -4 * size), xycoords="axes fraction", textcoords="offset points", ha="center",
+        va="top", fontsize=small(), linespacing=1.4,
     )
 
 

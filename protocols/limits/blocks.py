@@ -119,7 +119,7 @@ def best_blocks(n: int, bits: int) -> tuple[Fraction, str]:
     --------
     >>> value, blocks = best_blocks(16, 9)
     >>> print(value, "=", blocks)
-    225/256 = punctured Nordstrom-Robinson [15,8] + 1 stored
+    901/1024 = punctured Nordstrom-Robinson [15,8] + 1 stored
     """
     blocks = _blocks(_size(n))
     used = _divide(n, bits)

@@ -30,7 +30,8 @@ def _encode(
             lo, k = low[c], scale[c]
             for i in range(lanes):
                 u = (values[tile, c, i] - lo) * k
-                codes[tile, c, i] = np.uint32(min(max(u, 0.0), top))  # truncation is floor here
+                # truncation is floor here; inf times the scale 0 of a constant is NaN: code 0
+                codes[tile, c, i] = np.uint32(min(u, top) if u > 0.0 else 0.0)
 
 
 class Uniform(Quantiser):

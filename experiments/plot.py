@@ -1,0 +1,65 @@
+"""From rows to files: picks the walls, draws, and saves with command and data hash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from statebound.errors import UsageError
+from statebound.experiments import results
+from statebound.experiments.curves import collapse_curves
+from statebound.protocols.problem import Problem, make
+from statebound.protocols.problems.istree import IsTree
+
+Row = dict[str, Any]
+STYLES = ("paper", "slides")
+
+
+def problem_of(row: Row) -> Problem:
+    """Return the problem that a row is about."""
+    options: dict[str, int | str] = {}
+    if row["problem"] == "index" and row["alphabet"] != 2:
+        options["alphabet"] = row["alphabet"]
+    if row["query_law"] != "uniform":
+        options["query_law"] = row["query_law"]
+    return make(row["problem"], row["n"], options)
+
+
+def check_style(style: str) -> None:
+    """Refuse an unknown style."""
+    if style not in STYLES:
+        raise UsageError("style", style, "is not a known style", "choose paper or slides")
+
+
+def collapse(rows: list[Row], stem: Path, style: str = "paper") -> tuple[list[Path], list[str]]:
+    """Draw the collapse figure of rows to ``stem.png`` and ``stem.svg``.
+
+    Returns the files and notes on what was left out.
+    """
+    from statebound.experiments.figures import collapse as figure_of
+    from statebound.experiments.figures._lines import select
+    from statebound.experiments.figures._save import save
+
+    check_style(style)
+    kept, _ = select(rows)
+    problem = problem_of(kept[0])
+    most = max(max(row["state_bits"] for row in kept), problem.structure.effective_n)
+    figure, notes = figure_of.make(rows, collapse_curves(problem, most), style)
+    return save(figure, stem, results.command_line(), results.digest(rows)), notes
+
+
+def graph(record: dict[str, Any], stem: Path) -> list[Path]:
+    """Draw the IsTree instance of a `reduced` record."""
+    from matplotlib.figure import Figure
+
+    from statebound.experiments.figures import gadget
+    from statebound.experiments.figures._save import save
+    from statebound.experiments.figures._style import style
+
+    with style("paper"):
+        figure = Figure(figsize=(3.6, 3.0))
+        figure.set_layout_engine("constrained")
+        problem = IsTree(record["target_n"])
+        x = problem.parse(record["target_x"])[0]
+        gadget.draw_graph(figure.add_subplot(), problem, x, record["target_query"] - 1)
+    return save(figure, stem, results.command_line(), results.digest(record))
