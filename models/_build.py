@@ -8,7 +8,7 @@ import numpy as np
 
 from statebound import registry
 from statebound.errors import UsageError
-from statebound.models._cell import Cell, Weights
+from statebound.models._cell import Cell, Config, Weights
 from statebound.models._vocabulary import Vocabulary
 
 PACKAGE = "statebound.models"
@@ -39,7 +39,19 @@ def family(name: str) -> type[Cell]:
     return cell
 
 
-def _sized(cell: type[Cell], numbers: int | None, settings: Mapping[str, int]) -> object:
+def _sized(cell: type[Cell], numbers: int | None, settings: Mapping[str, int]) -> Config:
+    config = _config(cell, numbers, settings)
+    if config.numbers < 1:
+        raise UsageError(
+            "set",
+            ", ".join(f"{name}={value}" for name, value in settings.items()),
+            "makes a state of no numbers",
+            "pass sizes of at least 1",
+        )
+    return config
+
+
+def _config(cell: type[Cell], numbers: int | None, settings: Mapping[str, int]) -> Config:
     if numbers is not None:
         if numbers < 1:
             raise UsageError(
@@ -64,6 +76,17 @@ def _sized(cell: type[Cell], numbers: int | None, settings: Mapping[str, int]) -
     return cell.Config.of(DEFAULT_NUMBERS, settings)
 
 
+def _token_shape(weights: Weights, name: str) -> tuple[int, ...] | None:
+    """Return a parameter's shape as if tokens were one-hot, None where it is missing."""
+    if name not in weights:
+        return None
+    shape: tuple[int, ...] = weights[name].shape
+    if name == "weight_ih" and "embedding.weight" in weights:
+        rows, width = weights["embedding.weight"].shape
+        return (*shape[:-1], rows) if shape[-1:] == (width,) else shape
+    return shape
+
+
 def _checked(cell: type[Cell], config: object, weights: Weights, vocabulary: Vocabulary) -> None:
     for name, array in weights.items():
         if not np.isfinite(array).all():
@@ -79,16 +102,27 @@ def _checked(cell: type[Cell], config: object, weights: Weights, vocabulary: Voc
                 f"is missing; {cell.name} needs {', '.join(shapes)}",
                 "add it to the file",
             )
-        found = weights[name].shape
-        if name == "weight_ih" and "embedding.weight" in weights:
-            rows, width = weights["embedding.weight"].shape
-            found = (*found[:-1], rows) if found[-1:] == (width,) else found
+        found = _token_shape(weights, name)
         if found != shape:
             raise UsageError(
                 "weights",
                 f"{name} {found}",
                 f"must have the shape {shape} here",
                 "pass weights for this model, problem size and encoding",
+            )
+    for name, free in cell.readout_shapes(config, vocabulary).items():
+        if name not in weights:
+            continue
+        shape = weights[name].shape
+        if len(shape) != len(free) or any(
+            b not in (None, a) for a, b in zip(shape, free, strict=True)
+        ):
+            wanted = tuple("any" if size is None else size for size in free)
+            raise UsageError(
+                "weights",
+                f"{name} {shape}",
+                f"must have the shape {wanted} here",
+                "pass a readout for this problem, or none",
             )
 
 
@@ -187,13 +221,14 @@ def _from_weights(
             f"the weights make a state of {config.numbers} numbers",
             "drop --numbers",
         )
-    stream = vocabulary.without_queries()
-    for language in (stream, vocabulary):
-        try:
-            _checked(cell, config, named, language)
-        except UsageError:
-            if language is vocabulary:
-                _checked(cell, config, named, stream)  # says what the plain stream needs
-            continue
-        return cell(config, named, language, dtype)
-    raise UsageError("weights", cell.name, "fit no encoding here", "choose another encoding")
+    with_queries, without = (
+        [tuple(shape) for shape in cell.shapes(config, language).values()]
+        for language in (vocabulary, vocabulary.without_queries())
+    )
+    found = [_token_shape(named, name) for name in cell.shapes(config, vocabulary)]
+    asks = any(
+        f == a != b for f, a, b in zip(found, with_queries, without, strict=True)
+    )  # some parameter has a column for every query
+    language = vocabulary if asks else vocabulary.without_queries()
+    _checked(cell, config, named, language)
+    return cell(config, named, language, dtype)

@@ -132,6 +132,13 @@ class Cell(ABC):
         """
 
     @classmethod
+    def readout_shapes(
+        cls, config: Any, vocabulary: Vocabulary
+    ) -> dict[str, tuple[int | None, ...]]:
+        """Return the shapes of parameters that only a readout needs, None for any size."""
+        return {}
+
+    @classmethod
     @abstractmethod
     def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> Any:
         """Return the config that these weights belong to; `settings` tells what they do not."""

@@ -52,6 +52,14 @@ class TorchCell(Cell):
         return gate_shapes(cls.gates, config.units, vocabulary.size)
 
     @classmethod
+    def readout_shapes(
+        cls, config: Units, vocabulary: Vocabulary
+    ) -> dict[str, tuple[int | None, ...]]:
+        """Return a linear readout's shapes."""
+        answers = vocabulary.answers
+        return {"readout.weight": (answers, config.units), "readout.bias": (answers,)}
+
+    @classmethod
     def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> Units:
         """Read H off the recurrent matrix."""
         Units.check_settings(settings)

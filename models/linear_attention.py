@@ -88,6 +88,13 @@ class LinearAttention(Cell):
         }
 
     @classmethod
+    def readout_shapes(
+        cls, config: LinearAttentionConfig, vocabulary: Vocabulary
+    ) -> dict[str, tuple[int | None, ...]]:
+        """Return the shape of the query map: any number of heads."""
+        return {"q_proj.weight": (None, vocabulary.size)}
+
+    @classmethod
     def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> LinearAttentionConfig:
         """Read K and V off the two maps."""
         LinearAttentionConfig.check_settings(settings)

@@ -106,6 +106,16 @@ class SlidingWindow(Cell):
         return shapes
 
     @classmethod
+    def readout_shapes(
+        cls, config: SlidingWindowConfig, vocabulary: Vocabulary
+    ) -> dict[str, tuple[int | None, ...]]:
+        """Return the shapes of the bias and the query map: any number of heads."""
+        return {
+            "bias": (None, vocabulary.size, config.window + 1),
+            "q_proj.weight": (None, vocabulary.size),
+        }
+
+    @classmethod
     def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> SlidingWindowConfig:
         """Read K and V off the maps; W is in the bias or in the settings."""
         SlidingWindowConfig.check_settings(settings)

@@ -22,6 +22,8 @@ from statebound.errors import UsageError
 
 Symbols = NDArray[np.uint8]
 
+MAX_N = 1 << 20  # every query has a weight in memory
+
 
 @dataclass(frozen=True)
 class Structure:
@@ -174,8 +176,8 @@ def query_weights(law: str, queries: int) -> tuple[Fraction, ...]:
     """
     kind, _, rate = law.partition(":")
     if kind == "uniform" and not rate:
-        raw = [Fraction(1)] * queries
-    elif kind == "zipf" and not rate:
+        return (Fraction(1, queries),) * queries
+    if kind == "zipf" and not rate:
         raw = [Fraction(1, queries - k) for k in range(queries)]
     elif kind == "recency":
         try:
@@ -209,6 +211,8 @@ def make(name: str, n: int, options: dict[str, int | str] | None = None) -> Prob
     5
     """
     kind: type[Problem] = registry.load("statebound.protocols.problems", name, "problem").PROBLEM
+    if n > MAX_N:
+        raise UsageError("n", n, f"must be at most {MAX_N}", "take a smaller n")
     options = options or {}
     known = [p for p in signature(kind).parameters if p != "n"]
     for option, value in options.items():

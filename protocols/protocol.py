@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from statebound.protocols.message import Bytes, bit_matrix, byte_length
+from statebound.protocols.message import Bytes, MessageError, bit_matrix, byte_length, check
 from statebound.protocols.problem import Problem, Symbols
 
 S = TypeVar("S")
@@ -63,6 +63,24 @@ class Protocol(ABC):
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return JSON-able facts that identify this protocol (public knowledge)."""
+
+
+def sent(protocol: Protocol, message: Bytes, count: int) -> Bytes:
+    """Return `message` where it is `count` messages of exactly the declared size.
+
+    Raises
+    ------
+    MessageError
+        When rows, bytes or padding bits are not those of M bits: Bob would see more
+        than was declared.
+    """
+    if message.dtype != np.uint8 or len(message) != count:
+        raise MessageError(
+            f"message = {message.dtype} {message.shape}: {count} inputs make {count} rows of "
+            "bytes; return uint8 of shape (inputs, ceil(M/8))"
+        )
+    check(message, protocol.state_bits)
+    return message
 
 
 class StreamingProtocol(Protocol, Generic[S]):

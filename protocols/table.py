@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statebound.errors import UsageError
-from statebound.protocols.message import Bytes, byte_length, check
+from statebound.protocols.message import Bytes, check
 from statebound.protocols.problem import Problem, Symbols
 from statebound.protocols.protocol import Protocol
 
@@ -59,13 +59,15 @@ class Table(Protocol):
                 f"must be uint8 of shape ({len(x)}, bytes)",
                 "store the packed bytes, a row an input",
             )
-        self.state_bits = 8 * message.shape[1] if state_bits is None else state_bits
-        if byte_length(self.state_bits) != message.shape[1]:
+        most = 8 * message.shape[1]
+        least = max(0, most - 7)
+        self.state_bits = most if state_bits is None else state_bits
+        if not least <= self.state_bits <= most:
             raise UsageError(
                 "state_bits",
                 self.state_bits,
                 f"does not fit messages of {message.shape[1]} bytes",
-                f"pass {8 * message.shape[1] - 7} to {8 * message.shape[1]}",
+                f"pass {least} to {most}" if most else "pass 0",
             )
         check(message, self.state_bits)
         self.x = np.ascontiguousarray(x, np.uint8)

@@ -294,7 +294,15 @@ class CutMachine(StreamingProtocol[Cut]):
         return self.cell.has_readout
 
     def answer(self, message: Bytes, query: Queries) -> Symbols:
-        """Bob: restore the state, read the query's tokens, take the likeliest answer."""
+        """Bob: restore the state, read the query's tokens, take the likeliest answer.
+
+        Raises
+        ------
+        TypeError
+            When the parameters have no readout.
+        """
+        if not self.has_bob:
+            raise TypeError(f"this {self.cell.name} has no readout, so no Bob of its own")
         state = self.resume(message, self._stream_length)
         tokens = self.encoding.question(query)
         state = self.extend(state, tokens[:, :-1])

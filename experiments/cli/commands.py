@@ -77,6 +77,9 @@ def limits(
     ] = None,
     alphabet: ALPHABET = 2,
     query_law: LAW = "uniform",
+    matrix: Annotated[
+        bool, typer.Option("--matrix", help="Add what the whole answer matrix proves.")
+    ] = False,
     as_json: JSON = False,
 ) -> int:
     """Print what no protocol can pass, for M bits or for a success."""
@@ -94,7 +97,12 @@ def limits(
         output.data(report.bits_needed(made, success), compact=as_json)
     else:
         assert state_bits is not None
-        output.data(report.limits(made, state_bits), compact=as_json)
+        record = report.limits(made, state_bits)
+        if matrix:
+            from statebound.protocols.limits.matrix import answer_matrix, matrix_limits
+
+            record["matrix"] = matrix_limits(answer_matrix(made), state_bits)
+        output.data(record, compact=as_json)
     return 0
 
 
@@ -211,6 +219,46 @@ def bob(
 
 
 @app.command()
+@with_request(engine=False, required=False)
+def collide(
+    request: Request | None,
+    *,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the search.")] = 0,
+    method: Annotated[
+        str, typer.Option("--method", help="exhaustive, birthday, trails, or auto.")
+    ] = "auto",
+    out: Annotated[Path | None, typer.Option("--out", help="Also write the certificate.")] = None,
+    verify: Annotated[
+        Path | None, typer.Option("--verify", help="Check a certificate instead.")
+    ] = None,
+    as_json: JSON = False,
+) -> int:
+    """Find two inputs with one message and a query on which Bob must err."""
+    from statebound.experiments import collide as work
+
+    if verify is not None:
+        faults = work.check(verify)
+        if as_json:
+            output.data({"valid": not faults, "faults": faults}, compact=True)
+        else:
+            sys.stdout.write("valid\n" if not faults else "".join(f"{f}\n" for f in faults))
+        return 1 if faults else 0
+    if request is None:
+        raise UsageError(
+            "problem", None, "a search needs a problem and a model", "name them, or pass --verify"
+        )
+    record = work.search(request, method, seed, out)
+    output.data(record, compact=as_json)
+    if record["certificate"] is None:
+        proved = "there is none" if record["exhausted"] else "the search was given up"
+        output.talk(f"no collision found: {proved}")
+        return 0 if record["exhausted"] else 4
+    if not as_json:
+        output.talk(work.words(record["certificate"]))
+    return 0
+
+
+@app.command()
 def reduce(
     source: Annotated[str, typer.Argument(help="The problem to map from.")],
     target: Annotated[str, typer.Argument(help="The problem to map to.")],
@@ -247,7 +295,9 @@ def run(
     models: Annotated[str | None, typer.Option("--models", help="Comma-separated, or all.")] = None,
     bits: Annotated[int, typer.Option("--bits", help="Bits a number.")] = 1,
     seeds: Annotated[str, typer.Option("--machine-seeds", help="Seeds of the machines.")] = "0..2",
-    engine: Annotated[str, typer.Option("--engine", help="enumerate, sample, or auto.")] = "auto",
+    engine: Annotated[
+        str, typer.Option("--engine", help="enumerate, automaton, sample, or auto.")
+    ] = "auto",
     trials: Annotated[int, typer.Option("--trials", help="Inputs a sample draws.")] = 4096,
     seed: Annotated[int, typer.Option("--seed", help="Seed of samples.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", help="Results folder.")] = None,

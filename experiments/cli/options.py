@@ -15,9 +15,11 @@ import typer
 from statebound.errors import UsageError
 from statebound.experiments.request import Request
 
-PROBLEM = Annotated[str, typer.Argument(help="Problem, see `statebound problems`.")]
+_PROBLEM = typer.Argument(help="Problem, see `statebound problems`.")
+_N = typer.Option("--n", help="Size of the problem.")
+PROBLEM = Annotated[str, _PROBLEM]
 JSON = Annotated[bool, typer.Option("--json", help="One line of JSON and no talk.")]
-N = Annotated[int, typer.Option("--n", help="Size of the problem.")]
+N = Annotated[int, _N]
 ALPHABET = Annotated[int, typer.Option("--alphabet", help="Symbols to choose from (index).")]
 LAW = Annotated[
     str, typer.Option("--query-law", help="uniform, zipf, or recency:RATE (recent asked more).")
@@ -63,7 +65,9 @@ _MACHINE: dict[str, Any] = {
     "encoding": Annotated[str | None, typer.Option("--encoding", help="bits or pairs.")],
 }
 _ENGINE: dict[str, Any] = {
-    "engine": Annotated[str, typer.Option("--engine", help="enumerate, sample, or auto.")],
+    "engine": Annotated[
+        str, typer.Option("--engine", help="enumerate, automaton, sample, or auto.")
+    ],
     "bob": BOB,
     "trials": Annotated[int, typer.Option("--trials", help="Inputs that a sample draws.")],
     "seed": Annotated[int, typer.Option("--seed", help="Seed of the sample.")],
@@ -86,11 +90,21 @@ def parse_settings(pairs: list[str] | None) -> dict[str, int]:
     return settings
 
 
-def with_request(*, engine: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command ``f(request, **own)`` the options of a `Request`."""
+def with_request(
+    *, engine: bool, required: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command ``f(request, **own)`` the options of a `Request`.
+
+    Where the problem is not required, `request` is None when none was named.
+    """
     options = _MACHINE | (_ENGINE if engine else {})
     defaults = {name: f.default for name, f in Request.__dataclass_fields__.items()}
     defaults["settings"] = None
+    must = ("problem", "n") if required else ()
+    if not required:
+        options["problem"] = Annotated[str | None, _PROBLEM]
+        options["n"] = Annotated[int | None, _N]
+        defaults |= {"problem": None, "n": None}
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         own = [
@@ -103,13 +117,17 @@ def with_request(*, engine: bool) -> Callable[[Callable[..., Any]], Callable[...
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 annotation=kind,
-                **({} if name in ("problem", "n") else {"default": defaults[name]}),
+                **({} if name in must else {"default": defaults[name]}),
             )
             for name, kind in options.items()
         ]
 
         def command(**arguments: Any) -> Any:
             given = {name: arguments.pop(name) for name in options}
+            if not required and given["problem"] is None:
+                return function(request=None, **arguments)
+            if given["n"] is None:
+                raise UsageError("n", None, "must be given", "pass --n N")
             given["settings"] = parse_settings(given["settings"])
             return function(request=Request(**given), **arguments)
 
@@ -134,6 +152,8 @@ def number_list(text: str, argument: str) -> tuple[int, ...]:
 
     def number(part: str) -> int:
         base, power, exponent = part.strip().partition("^")
+        if power and not (0 <= int(exponent) <= 64 and abs(int(base)) <= 64):
+            raise ValueError(part)
         return int(base) ** int(exponent) if power else int(base)
 
     found: list[int] = []
@@ -144,11 +164,13 @@ def number_list(text: str, argument: str) -> tuple[int, ...]:
                 found.append(number(part))
             elif "^" in part:
                 value = number(low)
+                if value < 1:
+                    raise ValueError(part)
                 while value <= number(high):
                     found.append(value)
                     value *= 2
             else:
-                found.extend(range(number(low), number(high) + 1))
+                found.extend(range(number(low), number(high) + 1)[:10_001])
     except ValueError:
         found = []
     if not found or len(found) > 10_000:

@@ -82,8 +82,8 @@ def optimum(
     stored = truncation(weights, alphabet, messages)
     floors = [(stored, "the heaviest symbols stored", True)]
     binary = alphabet == 2
-    if binary and all(w == weights[0] for w in weights):
-        n = len(weights)
+    n, equal = len(weights), all(w == weights[0] for w in weights)
+    if binary and equal:
         floors.append((*best_blocks(n, min(bits, n)), True))
         if bits == 2 and n > 1:
             floors.append((two_bit(n), f"four words [{n},2]", True))
@@ -92,14 +92,14 @@ def optimum(
     if binary and bits == 1 and high is not None and costs is not None and costs.exact:
         floors.append((high, "majority", True))
     if costs is not None and costs.exact:
-        floors.append(_existence(costs, messages))
+        floors.append(_existence(costs, messages, equal))
     low, low_source, low_exact = max(floors, key=lambda floor: floor[0])
     return Interval(low, high, low_source, high_source, low_exact)
 
 
-def _existence(costs: Profile, messages: int) -> tuple[Fraction, str, bool]:
-    """Return the random-coding floor, rounded down unless it is small enough to be exact."""
-    if messages * costs.total.bit_length() <= _EXACT_POWER:
+def _existence(costs: Profile, messages: int, few: bool) -> tuple[Fraction, str, bool]:
+    """Return the random-coding floor: exact if small and of few layers, else rounded down."""
+    if few and messages * costs.total.bit_length() <= _EXACT_POWER:
         return random_coding_exact(costs, messages), "a random code", True
     floor = Fraction(random_coding(costs, messages)) - ROUNDING
     return floor, "a random code", False

@@ -19,15 +19,15 @@ exp(lambda u - 1) / lambda leaves max_lambda -(ln N + sum_k ln E exp(-lambda w_k
 law and alphabet, and the wall holds with log2 N in place of M, or with the entropy of
 the message.
 
-Near both ends the forms below avoid cancellation: bits spent through log1p and expm1
-where few are spent, bits missing where few are missing.
+Where few bits are spent every r(e_k) is a small difference of large terms: log1p and
+expm1 keep its digits, and the gain 1 - 1/q - e_k is computed as such.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import fsum, log
+from math import fsum, log, log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,6 @@ class _Law:
 
     def __init__(self, weights: Sequence[Fraction], alphabet: int) -> None:
         groups = [(w, m) for w, m in grouped(weights) if w > 0]
-        self.q = alphabet
         self.top = float(groups[0][0])
         self.w: Vector = np.array([float(w / groups[0][0]) for w, _ in groups])
         self.m: Vector = np.array([float(m) for _, m in groups])
@@ -72,11 +71,6 @@ class _Law:
         """Return sum_k r(e_k) in nats."""
         t = scale * self.w
         return self.sum(-np.log1p(self.p * np.expm1(-t)) - t * self.error(t))
-
-    def missing(self, scale: float) -> float:
-        """Return sum_k (ln q - r(e_k)) in nats."""
-        t = scale * self.w
-        return self.sum(np.log1p((self.q - 1) * np.exp(-t)) + t * self.error(t))
 
     def solve(self, function: Callable[[float], float], target: float, rising: bool) -> float:
         """Return the lambda (in units of 1/top) at which a monotone function is `target`."""
@@ -109,20 +103,12 @@ def rate_distortion(weights: Sequence[Fraction], alphabet: int, bits: float) -> 
     0.8899721356
     """
     law = _Law(weights, alphabet)
-    full = law.live * log(alphabet)
-    # For q a power of two the bits missing are a difference of exact numbers.
-    exact = alphabet & (alphabet - 1) == 0
-    whole = law.live * (alphabet.bit_length() - 1)
-    left = (whole - bits) * log(2) if exact else full - bits * log(2)
     if bits <= 0:
         return 1 / alphabet
-    if left <= 0:
+    if bits >= law.live * log2(alphabet):
         return 1.0
-    if 2 * left > full:
-        scale = law.solve(law.spent, bits * log(2), rising=True)
-        return 1 / alphabet + law.gain(scale)
-    scale = law.solve(law.missing, left, rising=False)
-    return 1 - law.wrong(scale)
+    scale = law.solve(law.spent, bits * log(2), rising=True)
+    return min(1.0, 1 / alphabet + law.gain(scale))
 
 
 def needed_bits(weights: Sequence[Fraction], alphabet: int, success: Fraction) -> float:
@@ -132,7 +118,7 @@ def needed_bits(weights: Sequence[Fraction], alphabet: int, success: Fraction) -
     if gain <= 0:
         return 0.0
     if success >= 1:
-        return law.live * log(alphabet) / log(2)
+        return law.live * log2(alphabet)
     if gain < (1 - success):
         scale = law.solve(law.gain, float(gain), rising=True)
     else:

@@ -11,6 +11,7 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
@@ -57,7 +58,7 @@ def factory(spec: str, argument: str, group: str | None = None) -> Callable[...,
         sys.path.insert(0, "")
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
+    except (ImportError, SyntaxError, ValueError, TypeError) as error:  # ":f", ".relative:f"
         raise UsageError(
             argument,
             spec,
@@ -76,6 +77,7 @@ def factory(spec: str, argument: str, group: str | None = None) -> Callable[...,
     return made
 
 
-def external(group: str) -> list[str]:
-    """Return the names that installed packages register under `group`."""
-    return sorted(point.name for point in entry_points(group=group))
+@cache
+def external(group: str) -> tuple[str, ...]:
+    """Return the names that installed packages register under `group`; read once."""
+    return tuple(sorted(point.name for point in entry_points(group=group)))

@@ -138,3 +138,19 @@ def test_steep_laws_end_at_one():
     found = [rate_distortion(query_weights("recency:0.5", 2000), 2, m) for m in (1, 10, 100, 1990)]
     assert found == sorted(found)
     assert found[-1] == 1
+
+
+@pytest.mark.parametrize("tiny", [F(1, 10**6), F(1, 10**10), F(1, 10**12)])
+def test_inverse_keeps_its_digits_at_both_ends(tiny):
+    n = 10
+    with localcontext() as context:
+        context.prec = 60
+        error = Decimal(tiny.numerator) / tiny.denominator
+        two = Decimal(2).ln()
+        entropy = -(error * error.ln() + (1 - error) * (1 - error).ln()) / two
+    near_one = needed_bits(flat(n), 2, 1 - tiny)
+    rounding = 1e-14  # of near_one itself, which is close to n
+    assert n - near_one == pytest.approx(n * float(entropy), rel=1e-9, abs=rounding)
+    # 1 - h(1/2 + d) = 2 d^2 / ln 2 + O(d^4)
+    near_half = needed_bits(flat(n), 2, F(1, 2) + tiny)
+    assert near_half == pytest.approx(n * 2 * float(tiny) ** 2 / np.log(2), rel=1e-3)

@@ -97,9 +97,10 @@ def test_lanes_of_a_vectorised_loop_equal_single_calls():
     single = np.array([_activations._tanh_single(v) for v in x])
     assert single.astype(np.float32).tobytes() == through(tanh_of, x).tobytes()
     for width in (1, 3, 7, 129):
-        assert through(tanh_of, x[:width].copy()).tobytes() == single.astype(np.float32)[
-            :width
-        ].tobytes()
+        assert (
+            through(tanh_of, x[:width].copy()).tobytes()
+            == single.astype(np.float32)[:width].tobytes()
+        )
 
 
 @pytest.mark.parametrize("name", ["_tanh_single", "_sigmoid_single"])

@@ -277,5 +277,6 @@ def test_sliding_window_keeps_the_last_tokens(generator, V):
         values = np.concatenate([w["v_proj.weight"], w["k_proj.weight"]])[:, tokens[:, :T]]
         recent = values.transpose(1, 2, 0)[:, -W:]
         kept[:, W - recent.shape[1] :] = recent
-        expected = np.concatenate([kept[..., :V].reshape(ROWS, -1), kept[..., V:].reshape(ROWS, -1)], 1)
+        parts = [kept[..., :V].reshape(ROWS, -1), kept[..., V:].reshape(ROWS, -1)]
+        expected = np.concatenate(parts, axis=1)
         assert (states(cell, tokens[:, :T]) == expected).all()

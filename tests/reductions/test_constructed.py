@@ -18,9 +18,7 @@ def rights(machine) -> list[Fraction]:
     x = problem.enumerate(0, problem.inputs)
     message, answers = machine.encode(x), problem.answers(x)
     return [
-        Fraction(
-            int((machine.answer(message, np.full(len(x), k)) == answers[:, k]).sum()), len(x)
-        )
+        Fraction(int((machine.answer(message, np.full(len(x), k)) == answers[:, k]).sum()), len(x))
         for k in range(problem.queries)
     ]
 
@@ -63,8 +61,18 @@ def test_a_window_knows_an_edge_when_it_keeps_both_ends(regime, quantiser, bits,
     assert average(machine) == Fraction(1, 2) + Fraction(known, 2 * (n - 3))
 
 
-@REGIMES
-@QUANTISERS
+@pytest.mark.parametrize(
+    ("regime", "quantiser", "bits"),
+    [
+        ("handoff", "sign", 1),
+        ("handoff", "quantile", 1),
+        ("handoff", "uniform", 1),
+        ("handoff", "quantile", 3),
+        # one bit cannot also tell a number that is not yet written: 3 values, or equal bins
+        ("step", "uniform", 1),
+        ("step", "quantile", 3),
+    ],
+)
 @pytest.mark.parametrize("numbers", [6, 8])
 @pytest.mark.parametrize("problem", [Index(6), IsTree(8)], ids=["index", "istree"])
 def test_orthogonal_keys_are_never_wrong(regime, quantiser, bits, numbers, problem):
@@ -72,8 +80,6 @@ def test_orthogonal_keys_are_never_wrong(regime, quantiser, bits, numbers, probl
         problem, "linear_attention", numbers=numbers, bits=bits, regime=regime, quantiser=quantiser
     )
     assert machine.spec.init == "constructed"
-    if regime == "step" and quantiser == "sign":
-        return  # plus or minus one magnitude: a number not yet written has a sign already
     assert average(machine) == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -252,7 +253,7 @@ def test_quantile_cuts_are_nearest_to_equal_shares(numbers, bits):
     if len(distinct) == 1:
         assert np.isinf(thresholds).all()
         return
-    gaps = [(a + b) / 2 for a, b in zip(distinct, distinct[1:], strict=False)]
+    gaps = [(a + b) / 2 for a, b in pairwise(distinct)]
     shares = [Fraction(sum(v < g for v in numbers), len(numbers)) for g in gaps]
     for i, threshold in enumerate(thresholds.tolist(), start=1):
         target = Fraction(i, 2**bits)

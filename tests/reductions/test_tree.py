@@ -41,8 +41,9 @@ def test_growing_all_prefixes_gives_every_message_in_order(model, problem, regim
                 quantiser=quantiser,
                 encoding=encoding,
             )
-        except UsageError as error:
-            assert init == "constructed", error
+        except UsageError:
+            if init != "constructed":  # hand-made parameters exist for some languages only
+                raise
             return
         message = machine.message(grown(machine))
         assert (message == machine.encode(problem.enumerate(0, problem.inputs))).all()
