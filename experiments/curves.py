@@ -13,14 +13,17 @@ POINTS = 256  # a printed line shows no more
 
 
 def collapse_curves(problem: Problem, max_bits: int) -> Curves:
-    """Return each wall at M = 0, ..., `max_bits`, and chance.
+    """Return each wall over state bits, and chance.
+
+    M goes from 0 to `max_bits`, and at least to where all answers fit into the state.
 
     Parameters
     ----------
     problem
         The problem at its size.
     max_bits
-        The largest M, in bits; more than `POINTS` of them are thinned evenly.
+        The largest M of interest, in bits; beyond `POINTS` values of M they are thinned
+        evenly.
 
     Returns
     -------
@@ -36,16 +39,18 @@ def collapse_curves(problem: Problem, max_bits: int) -> Curves:
     Examples
     --------
     >>> from statebound.protocols.problems.index import Index
-    >>> curves = collapse_curves(Index(7), 7)
+    >>> curves = collapse_curves(Index(7), 0)
     >>> curves["ball"][4], curves["truncation"][7], curves["chance"][0]
     ((4, 0.875), (7, 1.0), (0, 0.5))
     """
     if max_bits < 0:
         raise UsageError("max_bits", max_bits, "must not be negative", "pass the largest state")
-    steps = min(max_bits, POINTS)
-    grid = [max_bits * j // steps for j in range(steps + 1)] if steps else [0]
+    structure = problem.structure
+    last = max(max_bits, structure.effective_n * (structure.alphabet - 1).bit_length())
+    steps = min(last, POINTS)
     curves: Curves = {name: [] for name in (*WALLS, "chance")}
-    for bits in grid:
+    for j in range(steps + 1):
+        bits = last * j // steps
         record = limits(problem, bits)
         for name, points in curves.items():
             if record[name] is not None:

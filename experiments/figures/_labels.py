@@ -17,10 +17,15 @@ _Array = NDArray[np.float64]
 
 
 def along(
-    axes: Axes, curve: Sequence[tuple[float, float]], text: str, avoid: Sequence[_Array],
+    axes: Axes,
+    curve: _Array,
+    text: str,
+    avoid: Sequence[_Array],
     colour: str,
-) -> Text:
+) -> Text | None:
     """Write `text` along a curve, beside it, where it is farthest from all else.
+
+    Nothing is written, and None returned, where it would touch something everywhere.
 
     The figure's layout must be settled: places are weighed in pixels.
 
@@ -29,7 +34,7 @@ def along(
     axes
         Where the curve is drawn.
     curve
-        Its points in data units, at least two, in order of x.
+        Its points in data units, (points, 2), at least two, in order of x.
     text
         What to write.
     avoid
@@ -37,17 +42,23 @@ def along(
     colour
         Of the letters.
     """
-    at = np.asarray(curve, float)
     figure = axes.get_figure()
     assert isinstance(figure, Figure)
     label = axes.text(
-        0, 0, text, color=colour, fontsize=small(), ha="center", rotation_mode="anchor", zorder=6,
+        0,
+        0,
+        text,
+        color=colour,
+        fontsize=small(),
+        ha="center",
+        rotation_mode="anchor",
+        zorder=6,
         path_effects=[withStroke(linewidth=2 * unit(), foreground="white", alpha=0.8)],
     )
     extent = label.get_window_extent()
     width, height = extent.width, extent.height
     gap = 3.5 * unit() * figure.dpi / 72
-    pixels = axes.transData.transform(at)
+    pixels = axes.transData.transform(curve)
     inside = axes.bbox.padded(-gap)
     others = [_dense(axes.transData.transform(line)) for line in avoid]
     everything = np.concatenate(others) if others else np.full((1, 2), np.inf)
@@ -68,6 +79,9 @@ def along(
             free = float(np.hypot(beside, above).min())
             if free > best + 0.01:
                 best, centre, turn = free, middle, angle
+    if best < gap / 2:
+        label.remove()
+        return None
     label.set_position(tuple(axes.transData.inverted().transform(centre)))
     label.set(rotation=np.degrees(turn), va="center")
     label.set_in_layout(False)

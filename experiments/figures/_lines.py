@@ -83,7 +83,9 @@ def lines(rows: Sequence[Row]) -> list[Line]:
         key = _label(row, varies), row["regime"] == "step"
         found.setdefault(key, {}).setdefault(row["state_bits"], []).append(row)
     return [
-        Line(label, step, {m: tuple(sorted(held, key=_order)) for m, held in sorted(points.items())})
+        Line(
+            label, step, {m: tuple(sorted(held, key=_order)) for m, held in sorted(points.items())}
+        )
         for (label, step), points in sorted(found.items())
     ]
 

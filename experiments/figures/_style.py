@@ -17,7 +17,7 @@ from statebound.errors import UsageError
 
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#777777"
-FAINT, FORBIDDEN = "#BBBBBB", "#E6E6E6"
+FAINT, FORBIDDEN, NOTE = "#BBBBBB", "#E6E6E6", "#505050"
 
 _BASE = 8.0  # the font size at which widths below are given, in points
 _KINDS: dict[str, tuple[float, tuple[float, float]]] = {
@@ -44,7 +44,7 @@ LOOKS = (
     Look(ORANGE, "v", (6.0, 2.2), 1.1),
     Look(SKY, "P", (3.0, 1.2, 1.0, 1.2, 1.0, 1.2), 1.12),
     Look(BLACK, "X", (2.4, 2.4), 1.12),
-    Look(GREY, "h", (7.0, 1.4, 2.4, 1.4), 1.1),
+    Look(GREY, "<", (7.0, 1.4, 2.4, 1.4), 1.1),
 )
 
 
@@ -63,7 +63,7 @@ def style(kind: str = "paper") -> AbstractContextManager[None]:
         raise UsageError("style", kind, "is not a known style", f"choose {' or '.join(_KINDS)}")
     points, size = _KINDS[kind]
     unit = points / _BASE
-    settings: dict[str, Any] = {
+    settings: Any = {  # matplotlib types each key; the loop below makes some
         "figure.figsize": size,
         "figure.dpi": 100,
         "figure.facecolor": "white",

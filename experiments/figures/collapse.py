@@ -8,6 +8,7 @@ multiples of (a), one for each model.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Literal
 
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
@@ -17,9 +18,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from statebound.experiments.curves import Curves
-from statebound.experiments.figures import _multiples, _panels, gadget
+from statebound.experiments.figures import _multiples, _panels, _success, gadget
 from statebound.experiments.figures._lines import Line, Row, labels, lines, select
-from statebound.experiments.figures._panels import RATE, stroke
+from statebound.experiments.figures._pieces import RATE, stroke
 from statebound.experiments.figures._style import (
     BLACK,
     FAINT,
@@ -28,9 +29,11 @@ from statebound.experiments.figures._style import (
     LOOKS,
     Look,
     letter,
+    small,
     style,
     unit,
 )
+from statebound.experiments.figures._success import IMPOSSIBLE, RAW
 
 
 def make(rows: Sequence[Row], curves: Curves, kind: str = "paper") -> tuple[Figure, list[str]]:
@@ -83,17 +86,19 @@ def draw(rows: Sequence[Row], curves: Curves, figure: Figure) -> list[str]:
             f"{len(names)} models are more than one panel can tell apart: small multiples, "
             "without efficiency and what is kept by position"
         )
-        _multiples.draw(figure, all_lines, curves, n)
-        _key(figure, all_lines, curves, named=False)
-        figure.draw_without_rendering()
+        few = {name: curves[name] for name in _multiples.WALLS if name in curves}
+        title = f"Success on {_named(kept[0])}: M state bits, the other models in grey"
+        figure.suptitle(title, fontsize=small() * 1.2)
+        _key(figure, all_lines, few, {"ball"})
+        _multiples.draw(figure, all_lines, few, n, lambda: _settle(figure))
         return notes
     looks = dict(zip(names, LOOKS, strict=False))
     grid = figure.add_gridspec(2, 2, width_ratios=(1.55, 1), height_ratios=(1, 1.12))
     main, upper = figure.add_subplot(grid[:, 0]), figure.add_subplot(grid[0, 1])
-    _panels.success(main, all_lines, looks, curves, n)
+    _success.success(main, all_lines, looks, curves, n)
     main.set(xlabel=RATE, ylabel="success probability")
     main.set_title(letter("a", f"Success on {_named(kept[0])}"))
-    notes += _panels.efficiency(upper, all_lines, looks, n)
+    notes += _panels.efficiency(upper, all_lines, looks, curves, n)
     upper.set_title(letter("b", "Efficiency"))
     if kept[0]["problem"] == "istree":
         _gadgets(figure, grid[1, 1])
@@ -106,14 +111,20 @@ def draw(rows: Sequence[Row], curves: Curves, figure: Figure) -> list[str]:
         for label, look in looks.items()
     ]
     _legend(figure, models, "upper")
-    key = _key(figure, all_lines, curves, named=True)
+    key = _key(figure, all_lines, curves, set())
     figure.draw_without_rendering()
-    if not _panels.name_walls(main, all_lines, curves, n):
+    homeless = _success.name_walls(main, all_lines, curves, n)
+    if homeless:
         key.remove()
-        _key(figure, all_lines, curves, named=False)
-        figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # settled: names of lines stay where they were put
+        _key(figure, all_lines, curves, homeless)
+    _settle(figure)
     return notes
+
+
+def _settle(figure: Figure) -> None:
+    """Lay the figure out for good, so that what is put on its lines stays there."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
 
 
 def _named(row: Row) -> str:
@@ -126,41 +137,56 @@ def _gadgets(figure: Figure, place: SubplotSpec) -> None:
     """Draw the two graphs side by side under one title."""
     host = figure.add_subplot(place)
     host.axis("off")
-    host.set_title(letter("c", f"Bob's dashed edge decides ({gadget.EXAMPLE} vertices)"))
-    gadget.draw_pair(*(host.inset_axes((left, 0.16, 0.47, 0.82)) for left in (0.0, 0.53)))
+    host.set_title(letter("c", "Bob's dashed edge decides"))
+    left, right = (host.inset_axes((start, 0.16, 0.47, 0.82)) for start in (0.0, 0.53))
+    gadget.draw_pair(left, right)
 
 
-def _key(figure: Figure, lines: Sequence[Line], curves: Curves, named: bool) -> Legend:
-    """Explain below the panels all but the models; the region too unless it is `named`."""
-    neutral = Look(GREY, "o", (3.0, 1.4))
+def _key(figure: Figure, lines: Sequence[Line], curves: Curves, homeless: set[str]) -> Legend:
+    """Explain below the panels all but the models, and what found no place in them."""
+    neutral = Look(BLACK, "o", (3.0, 1.4))
     handles: list[Artist] = []
     for step, text in ((False, "handoff"), (True, "step")):
         if any(line.step == step for line in lines):
-            handles.append(Line2D([], [], color=GREY, label=text, **stroke(neutral, step)))
+            handles.append(Line2D([], [], color=BLACK, label=text, **stroke(neutral, step)))
     held = [rows for line in lines for rows in line.rows.values()]
     if any(len(rows) > 1 for rows in held):
         handles.append(Patch(color=GREY, alpha=0.3, lw=0, label="range over seeds"))
     handles += [
         Line2D(
-            [], [], ls="none", marker="|", ms=9 * unit(), mew=0.9 * unit(), color=GREY,
+            [],
+            [],
+            ls="none",
+            marker="|",
+            ms=9 * unit(),
+            mew=0.9 * unit(),
+            color=GREY,
             label=f"{100 * level:g} % interval",
         )
         for level in sorted({row["interval_level"] for rows in held for row in rows} - {None})
     ]
     if curves.get("ball"):
         handles.append(Line2D([], [], color=BLACK, lw=2.6 * unit(), label="ball limit"))
-        if not named:
-            handles.append(Patch(color=FORBIDDEN, lw=0, label="impossible for any protocol"))
+        if "ball" in homeless:
+            handles.append(Patch(color=FORBIDDEN, lw=0, label=IMPOSSIBLE))
     if curves.get("rate_distortion"):
         handles.append(Line2D([], [], color=FAINT, lw=unit(), label="rate-distortion limit"))
+    if "truncation" in homeless:
+        handles.append(Line2D([], [], color=GREY, lw=unit(), label=RAW))
+    if any(row["violates_wall"] for rows in held for row in rows):
+        ring: dict[str, Any] = {"marker": "o", "ms": 8 * unit(), "mfc": "none", "mec": BLACK}
+        handles.append(Line2D([], [], ls="none", label="breaks a proved limit", **ring))
     return _legend(figure, handles, "lower")
 
 
-def _legend(figure: Figure, handles: Sequence[Artist], where: str) -> Legend:
+def _legend(figure: Figure, handles: Sequence[Artist], where: Literal["upper", "lower"]) -> Legend:
     """Put a legend outside the panels, in as few rows as the figure's width allows."""
+    place: Literal["outside upper center", "outside lower center"] = (
+        "outside upper center" if where == "upper" else "outside lower center"
+    )
     columns = len(handles)
     while True:
-        legend = figure.legend(handles=handles, loc=f"outside {where} center", ncols=columns)
+        legend: Legend = figure.legend(handles=handles, loc=place, ncols=columns)
         if columns <= 1 or legend.get_window_extent().width < 0.98 * figure.bbox.width:
             return legend
         legend.remove()

@@ -13,8 +13,8 @@ from statebound.experiments.figures._style import BLACK, BLUE, GREY, VERMILLION,
 from statebound.protocols.problem import Symbols
 from statebound.protocols.problems.istree import IsTree
 
-EXAMPLE = 7  # vertices of a picture that is not of a given x
-_LABELLED = 40  # beyond this many vertices their numbers would touch
+EXAMPLE = 6  # vertices of a picture that is not of a given x
+_LABELLED = 24  # beyond this many vertices their numbers would touch
 
 
 def draw_graph(axes: Axes, problem: IsTree, x: Symbols, query: int) -> None:
@@ -43,45 +43,77 @@ def draw_graph(axes: Axes, problem: IsTree, x: Symbols, query: int) -> None:
         in_cycle = not tree and a in bob
         (x0, y0), (x1, y1) = places[a], places[hub]
         axes.plot(
-            (x0, x1), (y0, y1), color=BLACK if in_cycle else GREY, zorder=2 if in_cycle else 1,
-            lw=(1.8 if in_cycle else 0.9) * size, solid_capstyle="butt", label="_alice",
+            (x0, x1),
+            (y0, y1),
+            color=BLACK if in_cycle else GREY,
+            zorder=2 if in_cycle else 1,
+            lw=(1.8 if in_cycle else 0.9) * size,
+            solid_capstyle="butt",
+            label="_alice",
         )
     (x0, y0), (x1, y1) = places[bob[0]], places[bob[1]]
     axes.plot(
-        (x0, x1), (y0, y1), color=VERMILLION, lw=2.8 * size, dashes=(1.1, 0.7), zorder=3,
-        dash_capstyle="butt", label="_bob",
+        (x0, x1),
+        (y0, y1),
+        color=VERMILLION,
+        lw=2.8 * size,
+        dashes=(0.8, 0.5),
+        zorder=3,
+        dash_capstyle="butt",
+        label="_bob",
     )
-    crowd = min(1.0, 9 / n)
+    crowd = min(1.0, (9 / n) ** 0.5)
     for vertex, (x0, y0) in places.items():
         hub = vertex >= n - 1
         grow = size if hub else size * crowd
         axes.plot(
-            [x0], [y0], marker="s" if hub else "o", ms=(11.5 if hub else 10.0) * grow, zorder=4,
-            mfc=BLUE if hub else "white", mec=BLUE if hub else BLACK, mew=0.8 * grow,
-            clip_on=False, label="_vertex",
+            [x0],
+            [y0],
+            marker="s" if hub else "o",
+            ms=(9.5 if hub else 9.0) * grow,
+            zorder=4,
+            mfc=BLUE if hub else "white",
+            mec=BLUE if hub else BLACK,
+            mew=0.8 * grow,
+            clip_on=False,
+            label="_vertex",
         )
         if hub or n <= _LABELLED:
             axes.annotate(
-                str(vertex), (x0, y0), ha="center", va="center_baseline", zorder=5,
+                str(vertex),
+                (x0, y0),
+                ha="center",
+                va="center_baseline",
+                zorder=5,
                 fontsize=(6.6 if n < 100 else 5.0) * (grow if n > 9 else size),
-                color="white" if hub else BLACK, annotation_clip=False,
+                color="white" if hub else BLACK,
+                annotation_clip=False,
             )
-    axes.set(xlim=(-1.25, 1.25), ylim=(-(n - 2) - 0.5, -0.5))
+    axes.set(xlim=(-1.25, 1.25), ylim=(-(n - 2) - 0.4, -0.6))
     axes.axis("off")
     verdict = "a tree" if tree else "a cycle: no tree"
     first, second = (int(bit) for bit in x[query : query + 2])
     axes.annotate(
-        rf"$x_{{{query + 1}}}={first},\ x_{{{query + 2}}}={second}$" + f"\n{verdict}", (0.5, 0),
-        (0, -4 * size), xycoords="axes fraction", textcoords="offset points", ha="center",
-        va="top", fontsize=small(), linespacing=1.4,
+        rf"$x_{{{query + 1}}}={first},\ x_{{{query + 2}}}={second}$" + f"\n{verdict}",
+        (0.5, 0),
+        (0, -4 * size),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize=small(),
+        linespacing=1.4,
     )
 
 
 def draw_pair(
-    left: Axes, right: Axes, problem: IsTree | None = None, x: Symbols | None = None,
+    left: Axes,
+    right: Axes,
+    problem: IsTree | None = None,
+    x: Symbols | None = None,
     query: int | None = None,
 ) -> None:
-    """Draw a tree on the left and no tree on the right: x, and x with one bit turned.
+    """Draw a tree on the left and no tree on the right: x, and x turned after bit k.
 
     Parameters
     ----------
@@ -89,8 +121,8 @@ def draw_pair(
         Where to draw.
     problem, x, query
         IsTree at its size, Alice's bits (n-2,) and k - 1 from 0; all three or none,
-        which draws an example. The bit that is turned is x_(k+1), and those after it, so
-        that no other answer changes.
+        which draws an example. All bits after x_k are turned, so that answer k is the
+        only one that changes.
 
     Raises
     ------
@@ -103,8 +135,8 @@ def draw_pair(
             "gadget", "incomplete", "needs a problem, an x and a query", "pass all three or none"
         )
     if problem is None or x is None or query is None:
-        problem, query = IsTree(EXAMPLE), 2
-        x = problem.parse("0110" + "0" * (EXAMPLE - 6))[0]
+        problem, query = IsTree(EXAMPLE), 1
+        x = problem.parse("0101")[0]
     other = x.copy()
     other[query + 1 :] ^= 1
     tree, cycle = (x, other) if problem.answers(x[None])[0, query] else (other, x)
