@@ -11,11 +11,13 @@ every position a in the parity. At the end the optimal Bob's success on query k 
 1/2 + 1/2 sum_s |D_k(s)|, and P and D_k give I(answer k; state).
 
 Queries do not interact: a block of them is taken through all remaining steps, from
-sorted lists of incoming transitions, while it stays in the cache.
+sorted lists of incoming transitions, while it stays in the cache. sum_s |D_k(s)| never
+grows, so a block whose sums have all fallen below `FORGOTTEN` is dropped.
 
 Error. Halving is exact; a sum of m terms errs by at most (m - 1) u times the sum of
 their magnitudes, u = 2^-53, and |D_k(s)| <= P(s). Added over all states and steps this
-bounds the error of sum_s |D_k(s)|, to first order; `error` doubles it for the rest.
+bounds the error of sum_s |D_k(s)|, to first order; `error`, which is about the success
+and so about half of it, leaves the halving out to cover the rest.
 """
 
 from __future__ import annotations
@@ -36,7 +38,10 @@ from statebound.protocols.protocol import StreamingProtocol
 
 MOST_STATES = 1 << 20
 MEMORY_CAP = 4 << 30
+FORGOTTEN = 1e-13
 _BLOCK = 8  # queries taken together
+_TABLE_BITS = 20  # messages of up to so many bits are told apart by a table
+_LOOK = 8  # steps between looks at what is forgotten
 
 Index = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -83,6 +88,23 @@ class AutomatonResult:
 
 
 @kernel
+def _incoming(target: NDArray[np.int64], states: int, source: Index, first: Index) -> None:
+    """Sort the transitions by target, stably: target[v * S + s] of state s, symbol v."""
+    half = target.shape[0] // 2
+    first[:] = 0
+    for t in target:
+        first[t + 1] += 1
+    for s in range(states):
+        first[s + 1] += first[s]
+    at = first[:states].copy()
+    for s in range(half):
+        for v in range(2):
+            t = target[v * half + s]
+            source[at[t]] = 2 * s + v
+            at[t] += 1
+
+
+@kernel
 def _forward(D: Floats, source: Index, first: Index, sign: Floats, out: Floats) -> None:
     """One step for a block of queries: D (states, K), sign (K,) of the branch x = 1."""
     K = D.shape[1]
@@ -101,11 +123,19 @@ def _forward(D: Floats, source: Index, first: Index, sign: Floats, out: Floats) 
             out[s, k] *= 0.5
 
 
-def _keys(message: Bytes) -> NDArray[np.generic]:
-    if message.shape[1] <= 8:
-        return message_keys(message)
+def _distinct(message: Bytes, bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return one row of every distinct message, and for every row the number of its kind."""
+    if bits <= _TABLE_BITS:
+        keys = message_keys(message).astype(np.int64)
+        row = np.full(1 << bits, -1, np.int64)
+        row[keys[::-1]] = np.arange(len(keys) - 1, -1, -1)  # the first of equal rows stays
+        met = row >= 0
+        number = np.cumsum(met) - 1
+        return row[met], number[keys]
     rows = np.ascontiguousarray(message)
-    return rows.view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
+    kinds = rows.view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
+    _, chosen, target = np.unique(kinds, return_index=True, return_inverse=True)
+    return chosen.astype(np.int64), target.reshape(-1).astype(np.int64)
 
 
 def _explore(protocol: StreamingProtocol[object]) -> tuple[list[Step], list[Floats], float]:
@@ -120,10 +150,7 @@ def _explore(protocol: StreamingProtocol[object]) -> tuple[list[Step], list[Floa
     for position in range(problem.length):
         grown = protocol.branch(state, position)
         count = len(P)
-        _, chosen, target = np.unique(
-            _keys(protocol.message(grown)), return_index=True, return_inverse=True
-        )
-        target = target.reshape(-1)
+        chosen, target = _distinct(protocol.message(grown), protocol.state_bits)
         held += 4 * len(target) + 4 * len(chosen) + 8 * len(chosen)
         if len(chosen) > MOST_STATES or held > MEMORY_CAP:
             raise UsageError(
@@ -133,16 +160,13 @@ def _explore(protocol: StreamingProtocol[object]) -> tuple[list[Step], list[Floa
                 f"the cap is {MOST_STATES} states or {MEMORY_CAP >> 30} GiB of transitions",
                 "take fewer state bits, or --engine sample",
             )
-        order = np.argsort(target, kind="stable")
-        number = np.arange(2 * count)
-        source = (2 * (number % count) + number // count)[order].astype(np.int32)
-        into = np.bincount(target, minlength=len(chosen))
-        first = np.concatenate([[0], np.cumsum(into)]).astype(np.int32)
+        source, first = np.empty(2 * count, np.int32), np.empty(len(chosen) + 1, np.int32)
+        _incoming(target, len(chosen), source, first)
         steps.append(Step(source, first))
         after = np.empty((len(chosen), 1))
         _forward(P[:, None], source, first, np.ones(1), after)
         P = after[:, 0]
-        error += float(((into - 1) * P).sum()) * 2.0**-53
+        error += float(((np.diff(first) - 1) * P).sum()) * 2.0**-53
         laws.append(P)
         state = protocol.take(grown, chosen.astype(np.int64))
     return steps, laws, error
@@ -164,6 +188,9 @@ def _block(
         new = buffers[(t - begin + 1) % 2, : len(step.first) - 1]
         _forward(D, step.source, step.first, sign, new)
         D = new
+        look = t % _LOOK == 0 and t > max(max(p) for p in parities)
+        if look and float(np.abs(D).sum(axis=0).max()) < FORGOTTEN:
+            return np.zeros(K), np.zeros(K)
     P = laws[-1][:, None]
     total = np.abs(D).sum(axis=0)
     one, zero = np.maximum(P - D, 0) / 2, np.maximum(P + D, 0) / 2
@@ -208,7 +235,7 @@ def run(protocol: StreamingProtocol[object]) -> AutomatonResult:
     P = laws[-1]
     return AutomatonResult(
         success=0.5 + 0.5 * np.minimum(total, 1.0),
-        error=error + len(P) * 2.0**-53,
+        error=error + len(P) * 2.0**-53 + FORGOTTEN,
         information=np.concatenate([f[1] for f in found]),
         entropy=max(0.0, float(-_plogp(P).sum())),
         states=len(P),

@@ -117,7 +117,9 @@ def limits(problem: Problem, state_bits: int) -> dict[str, Any]:
     state_bits = index(state_bits)  # a numpy integer would overflow below
     if not 0 <= state_bits <= MAX_STATE_BITS:
         raise UsageError(
-            "state_bits", state_bits, f"must be in 0..{MAX_STATE_BITS}",
+            "state_bits",
+            state_bits,
+            f"must be in 0..{MAX_STATE_BITS}",
             "pass the number of message bits",
         )
     structure = problem.structure
@@ -125,7 +127,7 @@ def limits(problem: Problem, state_bits: int) -> dict[str, Any]:
     reason = _inapplicable(structure)
     if reason is not None:
         record |= _values(dict.fromkeys(WALLS))
-        record |= dict.fromkeys(("optimum_low_source", "optimum_high_source"))
+        record |= dict.fromkeys(("streaming_source", "optimum_low_source", "optimum_high_source"))
         record["status"] = dict.fromkeys(WALLS)
         record["notes"] = {name: [reason] for name in WALLS}
         return record
@@ -136,23 +138,23 @@ def limits(problem: Problem, state_bits: int) -> dict[str, Any]:
     costs = _costs(structure)
     found = optimum(weights, q, bits, costs)
     curve = rate.rate_distortion(weights, q, state_bits)
+    stream = streaming_wall(structure, state_bits)
     exact = costs if costs is not None and costs.exact else None
     values: dict[str, Fraction | float | None] = {
         "ball": None if costs is None else ball(costs, 1 << bits),
         "rate_distortion": curve,
         "random_coding": None if exact is None else random_coding(exact, 1 << bits),
         "truncation": stored.truncation(weights, q, 1 << bits),
-        "streaming": streaming_wall(structure, state_bits),
+        "streaming": None if stream is None else stream.value,
         "optimum_low": found.low if found.low_exact else float(found.low),
         "optimum_high": curve if found.high is None else found.high,
         "all_correct": whole.all_correct(n, q, 1 << bits),
     }
     record |= _values(values)
+    record["streaming_source"] = None if stream is None else f"{stream.source}, {stream.status}"
     record["optimum_low_source"] = found.low_source
     record["optimum_high_source"] = found.high_source or "rate_distortion"
-    record["status"] = {
-        name: None if value is None else "proved" for name, value in values.items()
-    }
+    record["status"] = {name: None if value is None else "proved" for name, value in values.items()}
     record["notes"] = _notes(values, structure, costs, found)
     return record
 
@@ -190,7 +192,12 @@ def bits_needed(problem: Problem, success: Fraction | float | str) -> dict[str, 
     goal = _success(success)
     structure = problem.structure
     names = (
-        "ball", "ball_whole", "rate_distortion", "truncation", "all_correct", "all_correct_whole",
+        "ball",
+        "ball_whole",
+        "rate_distortion",
+        "truncation",
+        "all_correct",
+        "all_correct_whole",
     )
     needed: dict[str, float | int | None] = dict.fromkeys(names)
     reason = _inapplicable(structure)
