@@ -7,18 +7,21 @@ it into a problem and a protocol, with every argument checked.
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 from statebound import registry
 from statebound.errors import UsageError
-from statebound.protocols.problem import Problem, make
-from statebound.protocols.protocol import Protocol
+
+if TYPE_CHECKING:  # the command line reads this module for --help: numpy and numba wait
+    from numpy.typing import NDArray
+
+    from statebound.protocols.problem import Problem
+    from statebound.protocols.protocol import Protocol
 
 ROOMS = ("statebound.protocols.codes", "statebound.protocols.controls")
 GROUP = "statebound.protocols"
@@ -52,6 +55,8 @@ class Request:
 
     def make_problem(self) -> Problem:
         """Return the problem, checked."""
+        from statebound.protocols.problem import make
+
         options: dict[str, int | str] = {}
         if self.alphabet != 2:
             options["alphabet"] = self.alphabet
@@ -83,6 +88,15 @@ def subject(request: Request) -> Protocol:
                 request.state_bits,
                 "a model's state bits follow from its numbers and bits",
                 "pass --numbers and --bits",
+            )
+        if request.machine_seed < 0:
+            raise UsageError("machine_seed", request.machine_seed, "must not be negative", "pass 0")
+        if request.weights is not None and request.init is not None:
+            raise UsageError(
+                "init",
+                request.init,
+                f"contradicts the parameters in {request.weights}",
+                "drop --init or --weights",
             )
         from statebound.reductions.machine import cut
 
@@ -159,11 +173,13 @@ def _protocol(
                 "state_bits", None, f"{name} needs the size of its message", "pass --state-bits M"
             ) from error
         raise UsageError(
-            "set",
-            ", ".join(arguments) or "nothing",
+            "set" if arguments else "protocol",
+            ", ".join(arguments) or name,
             f"does not fit {name} ({error})",
-            "pass the options that it takes",
+            "pass the options that it takes, and a factory that takes the problem",
         ) from error
+    from statebound.protocols.protocol import Protocol
+
     if not isinstance(protocol, Protocol):
         raise UsageError(
             "protocol",
@@ -176,12 +192,18 @@ def _protocol(
 
 def read_table(problem: Problem, path: Path, state_bits: int | None) -> Protocol:
     """Read a .npz of x and message; nothing in it is executed."""
+    import numpy as np
+
     from statebound.protocols.table import Table
 
     try:
-        with np.load(path, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
-    except (OSError, ValueError, EOFError, KeyError) as error:
+        with path.open("rb") as file:
+            held = np.load(file, allow_pickle=False)
+            if isinstance(held, np.ndarray):
+                raise ValueError("one bare array")
+            with held:
+                arrays = {name: held[name] for name in held.files}
+    except (OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error) as error:
         raise UsageError(
             "protocol",
             f"table:{path}",
@@ -209,6 +231,8 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     UsageError
         When the file is missing, torn, or not of that form.
     """
+    import numpy as np
+
     remedy = "pass a .safetensors file, or .json with an object named weights"
     try:
         if path.suffix == ".json":
@@ -228,6 +252,13 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
             return loaded
     except FileNotFoundError as error:
         raise UsageError("weights", path, "does not exist", remedy) from error
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise UsageError("weights", path, f"cannot be read ({error})", remedy) from error
     raise UsageError("weights", path, "has an unknown ending", remedy)

@@ -10,11 +10,13 @@ from typing import Any
 from statebound import __version__
 from statebound.errors import UsageError
 from statebound.experiments import results
+from statebound.experiments.engines.enumerate import refuse_if_too_large
 from statebound.experiments.measure import Measured, choose, measure
 from statebound.experiments.request import Request, subject
 from statebound.reductions.machine import REGIMES, hash_arrays, uncut
 
 MODELS = ("sliding_window", "linear_attention", "gru", "rnn", "s4d")
+CODES = ("majority", "hamming", "linear")
 SIZES = {"index": 16, "istree": 19}  # 16 answers each
 RATES = (1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 7 / 8, 1.0, 5 / 4, 3 / 2)
 SEEDS = (0, 1, 2)
@@ -37,6 +39,7 @@ def plan(
     problem: str = "index",
     n: int | None = None,
     models: tuple[str, ...] = MODELS,
+    codes: tuple[str, ...] = CODES,
     bits: int = 1,
     seeds: tuple[int, ...] = SEEDS,
     engine: str = "auto",
@@ -45,8 +48,9 @@ def plan(
 ) -> Plan:
     """Return the points of a run, checked before any work is done.
 
-    State sizes are the totals of numbers nearest to fixed rates M / n that each model
-    can have. A model whose parameters do not depend on the seed is measured once.
+    State sizes are the totals of numbers nearest to fixed rates M / n that each model can
+    have; codes are measured at the same rates, where they have such sizes. A model whose
+    parameters do not depend on the seed is measured once.
 
     Raises
     ------
@@ -57,12 +61,17 @@ def plan(
         n = SIZES.get(problem, 16)
     base = Request(problem, n, bits=bits, engine=engine, trials=trials, seed=seed)
     problem_made = base.make_problem()
+    if not 1 <= bits <= 32:
+        raise UsageError("bits", bits, "must be 1 to 32 bits a number", "pass a precision there")
+    if min(seeds) < 0:
+        raise UsageError("machine_seeds", min(seeds), "must not be negative", "pass 0..2")
     effective = problem_made.structure.effective_n
     config = {
         "verb": "run",
         "problem": problem,
         "n": n,
         "models": list(models),
+        "codes": list(codes),
         "bits": bits,
         "seeds": list(seeds),
         "engine": engine,
@@ -92,7 +101,44 @@ def plan(
                         machine_seed=machine_seed,
                     )
                     points[_identity(point)] = point
+    for code in codes:
+        for point in _code_points(base, code, effective):
+            points[_identity(point)] = point
+    _refuse_early(list(points.values()))
     return Plan(config, tuple(points.items()))
+
+
+def _refuse_early(points: list[Request]) -> None:
+    """Refuse what `measure` would refuse: the largest message of every model stands for all."""
+    last = {(point.model, point.protocol, point.regime): point for point in points}
+    for point in last.values():
+        protocol = subject(point)
+        if choose(point, protocol)[0] == "enumerate":
+            refuse_if_too_large(protocol)
+
+
+def _code_points(base: Request, code: str, effective: int) -> Iterator[Request]:
+    """Yield a code at the wanted rates below 1 where it has such a size; its own Bob answers.
+
+    Raises
+    ------
+    UsageError
+        When there is no such code, or it has no size here at all.
+    """
+    refused: UsageError | None = None
+    found = False
+    for bits in sorted({round(rate * effective) for rate in RATES if rate < 1}):
+        point = replace(base, protocol=code, state_bits=bits, bits=1)
+        try:
+            protocol = subject(point)
+        except UsageError as error:
+            refused = error
+            continue
+        found = True
+        exact = choose(point, protocol)[0] == "enumerate"
+        yield point if exact else replace(point, bob="model")
+    if refused is not None and not found and refused.argument == "protocol":
+        raise refused
 
 
 def _identity(point: Request) -> str:
@@ -130,14 +176,12 @@ def execute(
 
     `progress` is called with the points done, their total, and a label.
     """
-    first = planned.points[0][1]
-    choose(first, subject(first))
     broken: list[str] = []
     with results.Writer(folder, planned.config, argv) as writer:
         held = results.read(folder)
         total = len(planned.points)
         for done, (task, point) in enumerate(planned.points):
-            label = f"{point.model} {point.regime} M={(point.numbers or 0) * point.bits}"
+            label = _label(point)
             progress(done, total, label)
             if task in held:
                 measured = Measured(held[task], held[task]["leak"])
@@ -149,3 +193,9 @@ def execute(
                 broken.append(f"{label}: {measured.broken}")
         progress(total, total, "done")
     return [held[task] for task, _ in planned.points], broken
+
+
+def _label(point: Request) -> str:
+    if point.model is None:
+        return f"{point.protocol} M={point.state_bits}"
+    return f"{point.model} {point.regime} M={(point.numbers or 0) * point.bits}"

@@ -1,0 +1,42 @@
+"""Settings for all tests.
+
+With STATEBOUND_CI=1 hypothesis draws the same examples every time, and a comparison
+with another library that would be skipped fails: there the library is installed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+import hypothesis
+import pytest
+
+IN_CI = os.environ.get("STATEBOUND_CI") == "1"
+
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None)
+hypothesis.settings.load_profile("ci" if IN_CI else "local")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    skipped = report.skipped and not hasattr(report, "wasxfail")
+    if IN_CI and skipped and item.get_closest_marker("parity") is not None:
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid}: a comparison must not be skipped here: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if IN_CI and report.skipped:  # a module skipped as a whole may hold comparisons
+        report.outcome = "failed"
+        report.longrepr = f"{collector.nodeid}: skipped as a whole: {report.longrepr}"
+    return report
