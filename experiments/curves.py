@@ -1,15 +1,42 @@
-"""The walls of a problem as curves over state bits: what figures draw beside the rows."""
+"""What figures draw beside rows: the walls of a problem over state bits, and its codes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from statebound import registry
 from statebound.errors import UsageError
-from statebound.protocols.limits.report import limits
-from statebound.protocols.problem import Problem
+from statebound.experiments import estimates
+from statebound.experiments.engines import enumerate as enumeration
+from statebound.experiments.engines import sample
+from statebound.protocols.codes._word import WordCode
+from statebound.protocols.limits import report
+from statebound.protocols.message import Bytes
+from statebound.protocols.problem import Problem, Symbols
+from statebound.protocols.protocol import Queries
 
 Curves = dict[str, list[tuple[int, float]]]
 
 WALLS = ("ball", "rate_distortion", "truncation")
 POINTS = 256  # a printed line shows no more
+LIMITS_POINTS = 128
+_LIMITS_WORK = 1 << 17  # values of M times n, but at least 32 values
+
+CODES = "statebound.protocols.codes"
+EXACT_ANSWERS = 16  # codes on so many answers are enumerated
+SAMPLED_ANSWERS = 1 << 12  # codes on more are shown only where a formula knows them
+LEVEL = 0.95
+_SIXTEENTHS: dict[str, tuple[int, ...]] = {  # rates M / n
+    "linear": (3, 7, 11, 15),
+    "majority": (2, 4, 6),
+    "polar": (3, 5, 7, 9, 11, 13),
+    "truncation": (4, 8, 12),
+}
+_SAMPLED_SYMBOLS = 1 << 19  # words times answers of a sample of one code
 
 
 def collapse_curves(problem: Problem, max_bits: int) -> Curves:
@@ -45,14 +72,190 @@ def collapse_curves(problem: Problem, max_bits: int) -> Curves:
     """
     if max_bits < 0:
         raise UsageError("max_bits", max_bits, "must not be negative", "pass the largest state")
+    last = max(max_bits, _all_answers(problem))
+    return _walk(problem, WALLS, _even(last, POINTS))
+
+
+def limits_curves(problem: Problem, points: int = LIMITS_POINTS) -> Curves:
+    """Return every wall of `report.WALLS` over state bits, and chance.
+
+    M goes from 0 to where all answers fit into the state.
+
+    Parameters
+    ----------
+    problem
+        The problem at its size.
+    points
+        About how many values of M at most; they are thinned evenly, but M = 1 and the
+        last but one stay. Beyond 1024 answers there are fewer, down to 32.
+
+    Returns
+    -------
+    dict
+        Lists of (bits, value) in order of bits; where a wall is not known at some M it has
+        no point there.
+
+    Raises
+    ------
+    UsageError
+        When `points` is below 2.
+
+    Examples
+    --------
+    >>> from statebound.protocols.problems.index import Index
+    >>> curves = limits_curves(Index(7))
+    >>> curves["optimum_low"][4], curves["all_correct"][6], [m for m, _ in curves["streaming"]]
+    ((4, 0.875), (6, 0.5), [0, 1, 6, 7])
+    """
+    if points < 2:
+        raise UsageError("points", points, "must be at least 2", "pass 128, say")
+    last = _all_answers(problem)
+    fewer = max(32, _LIMITS_WORK // max(1, problem.structure.effective_n))
+    sizes = {*_even(last, min(points, fewer) - 1), min(1, last), max(0, last - 1)}
+    return _walk(problem, report.WALLS, sorted(sizes))
+
+
+def _all_answers(problem: Problem) -> int:
     structure = problem.structure
-    last = max(max_bits, structure.effective_n * (structure.alphabet - 1).bit_length())
-    steps = min(last, POINTS)
-    curves: Curves = {name: [] for name in (*WALLS, "chance")}
-    for j in range(steps + 1):
-        bits = last * j // steps
-        record = limits(problem, bits)
+    return structure.effective_n * (structure.alphabet - 1).bit_length()
+
+
+def _even(last: int, steps: int) -> list[int]:
+    steps = min(last, steps)
+    return [last * j // steps for j in range(steps + 1)] if steps else [0]
+
+
+def _walk(problem: Problem, walls: Iterable[str], sizes: Iterable[int]) -> Curves:
+    """Return the known values of these walls, and chance, at these M."""
+    curves: Curves = {name: [] for name in (*walls, "chance")}
+    for bits in sizes:
+        record = report.limits(problem, bits)
         for name, points in curves.items():
             if record[name] is not None:
                 points.append((bits, record[name]))
     return curves
+
+
+def code_points(problem: Problem) -> list[dict[str, Any]]:
+    """Return what the registered codes reach on a problem, at a few sizes each.
+
+    A code is left out at sizes that it cannot have, and as a whole where it fits none or
+    would have to be sampled on more than `SAMPLED_ANSWERS` answers.
+
+    Parameters
+    ----------
+    problem
+        The problem at its size.
+
+    Returns
+    -------
+    list of dict
+        By code and M: ``protocol``, ``state_bits``, ``effective_n``, ``success``,
+        ``success_low``, ``success_high``, ``success_fraction``, ``interval_level``,
+        ``trials``, ``seed``, ``wall_ball``, with the names that rows have; ``bob``,
+        ``model`` for the code's own, and ``engine``: ``formula`` where the code knows its
+        success exactly; ``enumerate`` on up to `EXACT_ANSWERS` answers, with the optimal
+        Bob, as rows of ``measure`` have it; else ``sample`` with seed 0 and a betting
+        interval at `LEVEL`.
+
+    Examples
+    --------
+    >>> from statebound.protocols.problems.index import Index
+    >>> [p["success_fraction"] for p in code_points(Index(7)) if p["protocol"] == "hamming"]
+    ['11/14', '7/8']
+    """
+    points = []
+    for name in registry.names(CODES):
+        made = registry.load(CODES, name, "protocol").PROTOCOL
+        for bits in _sizes(name, problem):
+            try:
+                code = made(problem, bits)
+            except UsageError:  # it has no such size
+                continue
+            found = _reached(code)
+            if found is not None:
+                limit = report.wall(problem, 1 << bits)
+                points.append(
+                    {
+                        "protocol": name,
+                        "state_bits": bits,
+                        "effective_n": problem.structure.effective_n,
+                        **found,
+                        "wall_ball": None if limit is None else float(limit),
+                    }
+                )
+    return points
+
+
+def _sizes(name: str, problem: Problem) -> list[int]:
+    """Return the M at which a code is shown, whether or not it has them all.
+
+    Codes that have any M stay clear of the sizes of those that have few, for the eye's
+    sake; block codes where blocks fill all places but what is sent raw: each block saves
+    as many bits as it has checks. At half its answers majority is truncation.
+    """
+    n, width = problem.queries, (problem.alphabet - 1).bit_length()
+    if name == "golay":
+        found = {n - 11 * (n // 23)} if n >= 23 else set()
+    elif name == "hamming":
+        found = {n - r * (n // ((1 << r) - 1)) for r in range(2, 7) if n >= (1 << r) - 1}
+    else:
+        rates = _SIXTEENTHS.get(name, (2, 4, 8, 12, 14))
+        if name == "polar" and n <= EXACT_ANSWERS:
+            rates = rates[::2]  # enumerating takes seconds each
+        found = {round(n * j / 16) * width for j in rates}
+        if name == "majority":
+            found.add(1)
+    return sorted(found - {0, n * width})
+
+
+def _reached(code: WordCode) -> dict[str, Any] | None:
+    """Return a code's success and how it was found, or None where that would take long."""
+    problem = code.problem
+    exact: Fraction | None = code.success()
+    trials: int | None = None
+    engine, bob = "formula", "model"
+    if exact is None and problem.queries <= EXACT_ANSWERS and problem.inputs <= 1 << 20:
+        engine, bob = "enumerate", "optimal"
+        tally = enumeration.count_optimal(code)
+        exact, trials = tally.success(problem.weights), tally.inputs
+    if exact is not None:
+        return {
+            "success": float(exact),
+            "success_low": float(exact),
+            "success_high": float(exact),
+            "success_fraction": f"{exact.numerator}/{exact.denominator}",
+            "interval_level": None,
+            "engine": engine,
+            "bob": bob,
+            "trials": trials,
+            "seed": None,
+        }
+    if problem.queries > SAMPLED_ANSWERS:
+        return None
+    words = min(2048, max(256, _SAMPLED_SYMBOLS // problem.queries))
+    values = sample.count(code, _whole_words(code), words, seed=0).values
+    interval = estimates.betting_interval(values, LEVEL)
+    return {
+        "success": interval.best,
+        "success_low": interval.low,
+        "success_high": interval.high,
+        "success_fraction": None,
+        "interval_level": LEVEL,
+        "engine": "sample",
+        "bob": bob,
+        "trials": words,
+        "seed": 0,
+    }
+
+
+def _whole_words(code: WordCode) -> Callable[[Bytes, Queries], Symbols]:
+    """Return the code's Bob, who rebuilds the words of one array of messages only once."""
+    held: list[tuple[Bytes, Symbols]] = []
+
+    def answer(message: Bytes, query: Queries) -> Symbols:
+        if not held or held[0][0] is not message:
+            held[:] = [(message, code.decode(message))]
+        return held[0][1][np.arange(len(query)), query]
+
+    return answer

@@ -17,24 +17,26 @@ from numpy.typing import NDArray
 from statebound import __version__
 from statebound.errors import UsageError
 from statebound.experiments import estimates, readout
+from statebound.experiments.engines import automaton, sample
 from statebound.experiments.engines import enumerate as enumeration
-from statebound.experiments.engines import sample
 from statebound.experiments.replay import replay
 from statebound.experiments.request import Request, subject
 from statebound.protocols.limits import report
 from statebound.protocols.limits.streaming import streaming_wall
 from statebound.protocols.message import Bytes
 from statebound.protocols.problem import Problem, Symbols
-from statebound.protocols.protocol import Protocol
-from statebound.protocols.table import Table
+from statebound.protocols.protocol import Protocol, StreamingProtocol
+from statebound.protocols.table import is_partial
 from statebound.reductions.machine import CutMachine
 
-ENGINES = ("auto", "enumerate", "sample")
+ENGINES = ("auto", "enumerate", "automaton", "sample")
 BOBS = ("optimal", "learned", "model")
 EXACT_INPUTS = 1 << 20  # `auto` enumerates up to this many inputs
 OUTDO_INPUTS = 1 << 12  # up to here a protocol's own Bob is always counted too
+AUTOMATON_WORK = 1 << 33  # `auto` runs an automaton up to this many transitions
 LEVEL = 0.95
 LEAK_ERROR = 1e-6
+LEAST_ROWS = 32  # of a table that does not hold every input
 
 Answer = Callable[[Bytes, NDArray[np.int64]], Symbols]
 
@@ -89,17 +91,36 @@ def choose(request: Request, protocol: Protocol) -> tuple[str, str]:
             "seed", min(request.seed, request.machine_seed), "must not be negative", "pass 0"
         )
     problem = protocol.problem
-    partial = isinstance(protocol, Table) and not protocol.complete
+    partial = is_partial(protocol)
+    if is_partial(protocol) and len(protocol.x) < LEAST_ROWS:
+        raise UsageError(
+            "protocol",
+            request.protocol,
+            f"a table of some inputs needs at least {LEAST_ROWS} rows, half of them to fit a "
+            f"readout; it has {len(protocol.x)}",
+            "store more rows, or all inputs for an exact result",
+        )
     if engine == "auto":
         cap = enumeration.MEMORY_CAP
         small = problem.inputs <= EXACT_INPUTS and enumeration.bytes_needed(protocol) <= cap
-        engine = "enumerate" if small and not partial else "sample"
+        if small and not partial:
+            engine = "enumerate"
+        else:
+            chosen = bob in (None, "optimal") and _small_automaton(protocol)
+            engine = "automaton" if chosen else "sample"
     if engine == "enumerate" and partial:
         raise UsageError(
             "engine", engine, "the table does not hold every input", "use --engine sample"
         )
     if bob is None:
-        bob = "optimal" if engine == "enumerate" else "learned"
+        bob = "learned" if engine == "sample" else "optimal"
+    if engine == "automaton" and bob != "optimal":
+        raise UsageError(
+            "bob",
+            bob,
+            "the automaton engine carries the joint law that only the optimal Bob uses",
+            "use the optimal Bob, or --engine sample",
+        )
     if engine == "sample" and bob == "optimal":
         raise UsageError(
             "bob",
@@ -107,7 +128,21 @@ def choose(request: Request, protocol: Protocol) -> tuple[str, str]:
             "a sample does not tell the joint law that the optimal Bob needs",
             "use --engine enumerate, or the learned Bob",
         )
+    if bob == "learned":
+        _refuse_large_readout(problem)
     return engine, bob
+
+
+def _refuse_large_readout(problem: Problem) -> None:
+    need, cap = readout.bytes_needed(problem), enumeration.MEMORY_CAP
+    if need > cap:
+        raise UsageError(
+            "n",
+            problem.n,
+            f"fitting {problem.queries} queries needs about {need / 2**30:.3g} GiB, the cap is "
+            f"{cap >> 30} GiB",
+            "take a smaller n, or a Bob of the model's own (--bob model)",
+        )
 
 
 def measure(request: Request, rows: int = 1) -> Measured:
@@ -126,11 +161,15 @@ def measure(request: Request, rows: int = 1) -> Measured:
     UsageError
         When the request has no meaning.
     """
+    if request.bob == "learned" or (request.bob, request.engine) == (None, "sample"):
+        _refuse_large_readout(request.make_problem())  # before a long calibration
     protocol = subject(request)
     engine, bob = choose(request, protocol)
     if engine == "enumerate":
         enumeration.refuse_if_too_large(protocol)
         found = _exact(protocol, bob)
+    elif engine == "automaton":
+        found = _automaton(protocol)
     else:
         found = _sampled(protocol, bob, request, rows)
     row = _identity(request, protocol, engine, bob) | found.values
@@ -205,11 +244,7 @@ def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> di
 
 
 def _bob_of(protocol: Protocol, bob: str) -> Answer:
-    if bob == "model":
-        return protocol.answer
-    if isinstance(protocol, Table) and not protocol.complete:
-        return readout.fit(protocol, protocol.x[: len(protocol.x) // 2]).answer
-    return readout.fit(protocol).answer
+    return protocol.answer if bob == "model" else readout.fit(protocol).answer
 
 
 def _exact(protocol: Protocol, bob: str) -> _Found:
@@ -243,10 +278,55 @@ def _exact(protocol: Protocol, bob: str) -> _Found:
     return _Found(values, fraction, tally.success(weights), tally.distinct)
 
 
+def _small_automaton(protocol: Protocol) -> bool:
+    """Whether `auto` lets the automaton engine run: by the most that it could cost."""
+    if not isinstance(protocol, StreamingProtocol) or not protocol.is_automaton:
+        return False
+    M, n = protocol.state_bits, protocol.problem.length
+    return automaton.fits(protocol.problem) and M <= 16 and n * n << M <= AUTOMATON_WORK
+
+
+def _automaton(protocol: Protocol) -> _Found:
+    problem = protocol.problem
+    if not isinstance(protocol, StreamingProtocol) or not protocol.is_automaton:
+        raise UsageError(
+            "engine",
+            "automaton",
+            "this protocol does not go on from its messages alone",
+            "use --regime step, or another engine",
+        )
+    found = automaton.run(protocol)
+    by_query = zip(problem.weights, found.success.tolist(), strict=True)
+    carried = sum((w * Fraction(s) for w, s in by_query), Fraction(0))
+    success = float(carried)
+    low = carried - Fraction(found.error)
+    independent = problem.structure.independent
+    index = problem.structure.index_stream
+    values = {
+        "trials": None,
+        "success": success,
+        "success_fraction": None,
+        "success_low": success,
+        "success_high": success,
+        "interval_level": None,
+        "success_by_query": found.success.tolist(),
+        "all_correct": float(Fraction(found.states, problem.inputs)) if index else None,
+        "distinct_messages": found.states,
+        "message_entropy": found.entropy,
+        "utilisation": found.entropy / protocol.state_bits if protocol.state_bits else None,
+        "information_by_query": found.information.tolist(),
+        "stored_bits": float(found.information.sum()) if independent else None,
+        "certified_bits": None,
+        "needed_bits": _needed(problem, low),
+        "optimal_success": success,
+    }
+    return _Found(values, low, carried, found.states)
+
+
 def _sampled(protocol: Protocol, bob: str, request: Request, rows: int) -> _Found:
     problem = protocol.problem
     answer = _bob_of(protocol, bob)
-    if isinstance(protocol, Table) and not protocol.complete:
+    if is_partial(protocol):
         counted = sample.count_inputs(protocol, answer, protocol.x[len(protocol.x) // 2 :])
     else:
         counted = sample.count(protocol, answer, request.trials, request.seed)
@@ -310,7 +390,8 @@ def _broken(protocol: Protocol, found: _Found, bob: str, step: bool) -> str | No
         return f"a sample is above the ball wall for {M} bits" if found.above_ball else None
     walls = {"ball": ball}
     if step:
-        walls["streaming"] = streaming_wall(problem.structure, M)
+        stream = streaming_wall(problem.structure, M)
+        walls["streaming"] = None if stream is None else stream.value
     if found.distinct is not None and bob == "optimal":
         walls["ball of the messages that occur,"] = report.wall(problem, found.distinct)
     for name, limit in walls.items():

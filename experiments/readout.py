@@ -10,14 +10,15 @@ public and independent of the inputs that Bob is judged on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from statebound.protocols.message import Bytes
 from statebound.protocols.problem import Problem, Symbols
-from statebound.protocols.protocol import Protocol, Queries
+from statebound.protocols.protocol import Protocol, Queries, sent
+from statebound.protocols.table import is_partial
 
 Matrix = NDArray[np.float64]
 
@@ -32,7 +33,7 @@ def _standardised(features: Matrix) -> tuple[Matrix, Matrix]:
     return mean, np.where(spread > 1e-12, spread, 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Readout:
     """A fitted Bob: answers are the largest of linear scores."""
 
@@ -41,15 +42,32 @@ class Readout:
     mean: Matrix
     spread: Matrix
     weights: Matrix  # (1 + features, queries * alphabet)
+    _last: tuple[bytes, Matrix, NDArray[np.intp]] | None = field(default=None, repr=False)
+
+    def _read(self, message: Bytes) -> tuple[Matrix, NDArray[np.intp]]:
+        """Return the design of the different messages, and which is whose.
+
+        The last one is kept: one batch is usually asked query after query.
+        """
+        key = message.tobytes()
+        if self._last is None or self._last[0] != key or len(self._last[2]) != len(message):
+            kinds, where = np.unique(message, axis=0, return_inverse=True)
+            features = self.protocol.features(kinds)
+            design = _design(features, self.products, self.mean, self.spread)
+            self._last = key, design, where.reshape(-1)
+        return self._last[1:]
 
     def answer(self, message: Bytes, query: Queries) -> Symbols:
         """Answer (B,) queries on (B, bytes) messages."""
-        kinds, where = np.unique(message, axis=0, return_inverse=True)
-        design = _design(self.protocol.features(kinds), self.products, self.mean, self.spread)
+        design, where = self._read(message)
         problem = self.protocol.problem
-        scores = (design @ self.weights).reshape(-1, problem.queries, problem.alphabet)
-        best: Symbols = scores.argmax(axis=2).astype(np.uint8)
-        return best[where.reshape(-1), query]
+        by_query = self.weights.reshape(-1, problem.queries, problem.alphabet)
+        best = np.empty(len(query), np.uint8)
+        for k in np.unique(query):
+            asked = query == k
+            scores = design @ by_query[:, k]
+            best[asked] = scores.argmax(axis=1)[where[asked]]
+        return best
 
 
 def _design(features: Matrix, products: bool, mean: Matrix, spread: Matrix) -> Matrix:
@@ -61,6 +79,11 @@ def _design(features: Matrix, products: bool, mean: Matrix, spread: Matrix) -> M
     return np.concatenate(parts, axis=1)
 
 
+def bytes_needed(problem: Problem) -> int:
+    """Estimate the memory that fitting takes: targets, truth and scores of all queries."""
+    return FIT_INPUTS * problem.queries * (problem.alphabet * 8 * 3 // 2 + 2)
+
+
 def public_inputs(problem: Problem) -> Symbols:
     """Return the inputs that readouts are fitted on by default."""
     generator = np.random.Generator(np.random.PCG64(FIT_SEED))
@@ -68,10 +91,15 @@ def public_inputs(problem: Problem) -> Symbols:
 
 
 def fit(protocol: Protocol, x: Symbols | None = None) -> Readout:
-    """Fit a readout to a protocol, on public inputs unless others are given."""
+    """Fit a readout to a protocol, on public inputs unless others are given.
+
+    A table that does not hold every input is fitted on its first half.
+    """
     problem = protocol.problem
-    x = public_inputs(problem) if x is None else x
-    features = protocol.features(protocol.encode(x))
+    if x is None:
+        rows = protocol.x if is_partial(protocol) else None
+        x = public_inputs(problem) if rows is None else rows[: len(rows) // 2]
+    features = protocol.features(sent(protocol, protocol.encode(x), len(x)))
     truth = problem.answers(x)
     target = np.eye(problem.alphabet)[truth].reshape(len(x), -1) - 1.0 / problem.alphabet
     mean, spread = _standardised(features)
@@ -98,5 +126,5 @@ def _solve(gram: Matrix, moment: Matrix, ridge: float) -> Matrix:
     regular = gram + ridge * np.eye(len(gram))
     regular[0, 0] -= ridge  # the intercept is free
     regular[0, 0] += 1e-9
-    solution: Matrix = np.linalg.solve(regular, moment)
+    solution: Matrix = np.asarray(np.linalg.solve(regular, moment), np.float64)
     return solution

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -55,6 +56,21 @@ def write_atomically(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _create(path: Path, text: str) -> None:
+    """Write a whole new file; where another writer was first, his file stays."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        write_atomically(temporary, text)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -124,16 +140,14 @@ class Writer:
         run = folder / RUN_FILE
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if run.exists():
-                held = _read_run(run)
-                if canonical(held["config"]) != canonical(config):
-                    raise StateboundError(
-                        f"{folder}: holds results of another configuration; "
-                        "choose another folder with --out"
-                    )
-            else:
+            if not run.exists():
                 record = {"schema": SCHEMA, "config": config} | provenance(argv)
-                write_atomically(run, json.dumps(record, indent=2) + "\n")
+                _create(run, json.dumps(record, indent=2) + "\n")
+            if canonical(_read_run(run)["config"]) != canonical(config):
+                raise StateboundError(
+                    f"{folder}: holds results of another configuration; "
+                    "choose another folder with --out"
+                )
             self._file = self._open_new()
         except OSError as error:
             raise StateboundError(
@@ -170,10 +184,10 @@ class Writer:
     def __exit__(self, *_: object) -> None:
         """Close the file; an empty one is removed."""
         path = Path(self._file.name)
-        try:
+        with suppress(OSError):  # `append` has told about what it could not flush
             self._file.close()
-        finally:
-            if path.exists() and path.stat().st_size == 0:
+        with suppress(OSError):
+            if path.stat().st_size == 0:
                 path.unlink()
 
 
@@ -191,11 +205,11 @@ def _read_run(path: Path) -> dict[str, Any]:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    with path.open() as file:
+    with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
             try:
                 held = json.loads(line)
-                task, row = held["task"], held["row"]
+                task, row = held["task"], dict(held["row"])
             except (ValueError, KeyError, TypeError):
                 warnings.warn(
                     f"{path}:{number}: a torn line is skipped", TornLineWarning, stacklevel=2
@@ -218,10 +232,11 @@ def read(folder: Path) -> dict[str, dict[str, Any]]:
     for path in sorted(folder.glob("rows-*.jsonl")):
         for task, row in _lines(path):
             if task in rows and canonical(rows[task]) != canonical(row):
-                differ = sorted(k for k in row if row[k] != rows[task].get(k))
+                keys = row.keys() | rows[task].keys()
+                differ = sorted(k for k in keys if row.get(k) != rows[task].get(k))
                 raise StateboundError(
                     f"{folder}: two rows of task {task} disagree in {', '.join(differ)}: "
-                    f"{[rows[task].get(k) for k in differ]} and {[row[k] for k in differ]}"
+                    f"{[rows[task].get(k) for k in differ]} and {[row.get(k) for k in differ]}"
                 )
             rows[task] = row
     return dict(sorted(rows.items()))

@@ -14,6 +14,7 @@ from statebound.models._vocabulary import Vocabulary
 PACKAGE = "statebound.models"
 GROUP = "statebound.models"
 DEFAULT_NUMBERS = 8
+MOST_NUMBERS = 1 << 16
 
 
 def family(name: str) -> type[Cell]:
@@ -53,6 +54,10 @@ def _sized(cell: type[Cell], numbers: int | None, settings: Mapping[str, int]) -
 
 def _config(cell: type[Cell], numbers: int | None, settings: Mapping[str, int]) -> Config:
     if numbers is not None:
+        if numbers > MOST_NUMBERS:
+            raise UsageError(
+                "numbers", numbers, f"is beyond the cap of {MOST_NUMBERS}", "take a smaller state"
+            )
         if numbers < 1:
             raise UsageError(
                 "numbers", numbers, "a state needs at least 1 number", "pass 1 or more"

@@ -54,6 +54,20 @@ def _pack(codes: Codes, widths: NDArray[np.int64], out: Bytes) -> None:
 
 
 @kernel
+def _pack_narrow(codes: Codes, widths: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
+    """The same for messages of at most 64 bits, as integers: lanes side by side."""
+    blocks, count, lanes = codes.shape
+    for block in range(blocks):
+        first = block * lanes
+        here = min(lanes, keys.shape[0] - first)
+        at = np.uint64(0)
+        for c in range(count):
+            for lane in range(here):
+                keys[first + lane] |= np.uint64(codes[block, c, lane]) << at
+            at += np.uint64(widths[c])
+
+
+@kernel
 def _unpack(message: Bytes, widths: NDArray[np.int64], codes: Codes) -> None:
     _, count, lanes = codes.shape
     for row in range(message.shape[0]):
@@ -89,9 +103,14 @@ def pack(codes: Codes, widths: NDArray[np.int64], count: int) -> Bytes:
     -------
     (B, ceil(sum(widths)/8)) bytes.
     """
-    out = np.zeros((count, byte_length(int(widths.sum()))), np.uint8)
-    if out.size:
-        _pack(codes, widths, out)
+    bits = int(widths.sum())
+    if bits <= 64:
+        keys = np.zeros(count, np.uint64)
+        _pack_narrow(codes, widths, keys)
+        whole = keys.astype("<u8", copy=False).view(np.uint8).reshape(count, 8)
+        return np.ascontiguousarray(whole[:, : byte_length(bits)])
+    out = np.zeros((count, byte_length(bits)), np.uint8)
+    _pack(codes, widths, out)
     return out
 
 

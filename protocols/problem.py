@@ -110,8 +110,12 @@ class Problem(ABC):
 
     def enumerate(self, start: int, stop: int) -> Symbols:
         """Return the inputs numbered start..stop-1; symbol 1 is the least digit."""
-        number = np.arange(start, stop, dtype=np.uint64)
-        x = np.empty((stop - start, self.length), np.uint8)
+        return self.strings(np.arange(start, stop, dtype=np.uint64))
+
+    def strings(self, numbers: NDArray[np.uint64]) -> Symbols:
+        """Return the inputs with these numbers: (B,) -> (B, length)."""
+        number = numbers.copy()
+        x = np.empty((len(number), self.length), np.uint8)
         base = np.uint64(self.symbols)
         for a in range(self.length):
             x[:, a] = number % base

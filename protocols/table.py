@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,3 +110,8 @@ class Table(Protocol):
     def describe(self) -> dict[str, Any]:
         """Return the name and the hash of the table."""
         return {"protocol": self.name, "rows": len(self.x), "digest": self.digest}
+
+
+def is_partial(protocol: Protocol) -> TypeGuard[Table]:
+    """Whether a protocol is a table that does not hold every input."""
+    return isinstance(protocol, Table) and not protocol.complete

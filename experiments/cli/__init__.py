@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
+INTERRUPTED = 130
+
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
@@ -18,12 +20,14 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
+        if code == INTERRUPTED:  # the option parser has caught the interrupt
+            raise KeyboardInterrupt
     except UsageError as error:
         code = _say(f"error: {error}", 2)
     except StateboundError as error:
         code = _say(f"error: {error}", 1)
     except KeyboardInterrupt:
-        code = _say("interrupted; rows already written are kept", 130)
+        code = _say("interrupted; rows already written are kept", INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
@@ -49,5 +53,5 @@ def _usage(error: Exception) -> int | None:
     if shown is not None:
         return _say(f"error: {shown()}; see statebound --help", 2)
     if type(error).__name__ in ("Exit", "Abort"):
-        return int(getattr(error, "exit_code", 130))
+        return int(getattr(error, "exit_code", INTERRUPTED))
     return None

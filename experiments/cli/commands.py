@@ -293,6 +293,9 @@ def run(
     *,
     n: Annotated[int | None, typer.Option("--n", help="Size; 16 answers by default.")] = None,
     models: Annotated[str | None, typer.Option("--models", help="Comma-separated, or all.")] = None,
+    codes: Annotated[
+        str | None, typer.Option("--codes", help="Codes to compare with, or none.")
+    ] = None,
     bits: Annotated[int, typer.Option("--bits", help="Bits a number.")] = 1,
     seeds: Annotated[str, typer.Option("--machine-seeds", help="Seeds of the machines.")] = "0..2",
     engine: Annotated[
@@ -306,14 +309,23 @@ def run(
 ) -> int:
     """Show how success collapses when the state holds fewer bits than the input."""
     from statebound import registry
-    from statebound.experiments.run import MODELS, execute, plan
+    from statebound.experiments.run import CODES, MODELS, execute, plan
     from statebound.models._build import PACKAGE
 
     chosen = MODELS if models is None else tuple(models.split(","))
     if chosen == ("all",):
         chosen = tuple(registry.names(PACKAGE))
+    compared = CODES if codes is None else tuple(codes.split(","))
     planned = plan(
-        problem, n, chosen, bits, number_list(seeds, "machine_seeds"), engine, trials, seed
+        problem,
+        n,
+        chosen,
+        () if compared == ("none",) else compared,
+        bits,
+        number_list(seeds, "machine_seeds"),
+        engine,
+        trials,
+        seed,
     )
     folder = out or Path("results") / f"{problem}-{planned.digest}"
     progress = output.Progress(quiet=as_json)
@@ -328,6 +340,7 @@ def run(
     else:
         columns = {
             "model": "model",
+            "protocol": "code",
             "init": "init",
             "regime": "regime",
             "machine_seed": "seed",

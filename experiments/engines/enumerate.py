@@ -30,11 +30,12 @@ from statebound.experiments.tally import (
 )
 from statebound.protocols.message import Bytes
 from statebound.protocols.problem import Problem, Symbols
-from statebound.protocols.protocol import Protocol, StreamingProtocol
+from statebound.protocols.protocol import Protocol, StreamingProtocol, sent
 
 MEMORY_CAP = 4 << 30  # bytes
 _LEAVES = 1 << 13  # leaves a chunk: the states of a chunk stay in the second-level cache
 _PREFIXES = 128
+_MOST_SHIFTS = 8
 
 
 @dataclass(frozen=True)
@@ -65,34 +66,28 @@ def refuse_if_too_large(protocol: Protocol) -> None:
     """
     problem = protocol.problem
     need = bytes_needed(protocol)
+    size = f"{need / 2**30:.3g}" if need < 1 << 80 else f"2^{need.bit_length() - 31}"
     if need > MEMORY_CAP or problem.queries * answer_width(problem.alphabet) > 64:
         raise UsageError(
             "engine",
             "enumerate",
             f"all {problem.symbols}^{problem.length} inputs of {problem.name} with n = "
-            f"{problem.n} need about {need / 2**30:.3g} GiB, the cap is {MEMORY_CAP >> 30} GiB",
+            f"{problem.n} need about {size} GiB, the cap is {MEMORY_CAP >> 30} GiB",
             "take a smaller n or --engine sample",
         )
 
 
-def _digits(problem: Problem, first: int, count: int, places: int) -> Symbols:
-    """Return `count` strings of `places` symbols from number `first` on."""
-    number = np.arange(first, first + count, dtype=np.int64)
-    powers = problem.symbols ** np.arange(places, dtype=np.int64)
-    return (number[:, None] // powers % problem.symbols).astype(np.uint8)
-
-
-def _chunks(protocol: Protocol) -> Iterator[Callable[[], tuple[Bytes, Symbols]]]:
-    """Yield tasks that return the messages and inputs of one chunk."""
+def _chunks(protocol: Protocol) -> Iterator[Callable[[], tuple[Bytes, Keys]]]:
+    """Yield tasks that return the messages of one chunk and the numbers of its inputs."""
     problem = protocol.problem
     q, n = problem.symbols, problem.length
     if not isinstance(protocol, StreamingProtocol):
         for start in range(0, problem.inputs, _LEAVES):
-            stop = min(start + _LEAVES, problem.inputs)
+            numbers = np.arange(start, min(start + _LEAVES, problem.inputs), dtype=np.uint64)
 
-            def flat(start: int = start, stop: int = stop) -> tuple[Bytes, Symbols]:
-                x = problem.enumerate(start, stop)
-                return protocol.encode(x), x
+            def flat(numbers: Keys = numbers) -> tuple[Bytes, Keys]:
+                message = protocol.encode(problem.strings(numbers))
+                return sent(protocol, message, len(numbers)), numbers
 
             yield flat
         return
@@ -103,21 +98,41 @@ def _chunks(protocol: Protocol) -> Iterator[Callable[[], tuple[Bytes, Symbols]]]
     roots = protocol.start()
     for position in range(top):
         roots = protocol.branch(roots, position)
-    suffixes = _digits(problem, 0, q**depth, depth)
+    suffixes = np.arange(q**depth, dtype=np.uint64) * np.uint64(q**top)
     for start in range(0, q**top, _PREFIXES):
-        stop = min(start + _PREFIXES, q**top)
+        prefixes = np.arange(start, min(start + _PREFIXES, q**top), dtype=np.uint64)
 
-        def grown(start: int = start, stop: int = stop) -> tuple[Bytes, Symbols]:
-            state: Any = protocol.take(roots, np.arange(start, stop))
+        def grown(prefixes: Keys = prefixes) -> tuple[Bytes, Keys]:
+            state: Any = protocol.take(roots, prefixes.astype(np.int64))
             for position in range(top, n):
                 state = protocol.branch(state, position)
-            count = stop - start
-            x = np.empty((len(suffixes), count, n), np.uint8)
-            x[:, :, :top] = _digits(problem, start, count, top)
-            x[:, :, top:] = suffixes[:, None]
-            return protocol.message(state), x.reshape(-1, n)
+            numbers = (suffixes[:, None] + prefixes).reshape(-1)
+            return sent(protocol, protocol.message(state), len(numbers)), numbers
 
         yield grown
+
+
+def _answer_names(problem: Problem) -> Callable[[Keys], Keys]:
+    """Return the map from numbers of inputs to their answer vectors as integers.
+
+    Parities of bits of x are shifts of the number itself; other answers are computed.
+    """
+    width = answer_width(problem.alphabet)
+    masks: dict[int, int] = {}
+    for k, positions in enumerate(problem.structure.parities):
+        for position in positions:
+            masks[position - k] = masks.get(position - k, 0) | 1 << k
+    if problem.symbols != 2 or not 1 <= len(masks) <= _MOST_SHIFTS:
+        return lambda numbers: answer_keys(problem.answers(problem.strings(numbers)), width)
+
+    def shifted(numbers: Keys) -> Keys:
+        z = np.zeros_like(numbers)
+        for shift, mask in masks.items():
+            moved = numbers >> np.uint64(shift) if shift >= 0 else numbers << np.uint64(-shift)
+            z ^= moved & np.uint64(mask)
+        return z
+
+    return shifted
 
 
 def _dense(message: NDArray[Any]) -> Keys:
@@ -138,8 +153,7 @@ def count_optimal(protocol: Protocol) -> Tally:
     """Count messages and answers over all inputs: what the optimal Bob works from."""
     refuse_if_too_large(protocol)
     problem = protocol.problem
-    width = answer_width(problem.alphabet)
-    zbits = problem.queries * width
+    zbits = problem.queries * answer_width(problem.alphabet)
     narrow = protocol.state_bits + zbits <= 64
     every = problem.inputs
     answers = np.empty(every, np.uint64)
@@ -147,15 +161,17 @@ def count_optimal(protocol: Protocol) -> Tally:
         np.empty(0, np.uint8) if narrow else np.empty((every, protocol.message_bytes), np.uint8)
     )
 
-    def pair(task: Callable[[], tuple[Bytes, Symbols]], at: int) -> int:
-        message, x = task()
-        z = answer_keys(problem.answers(x), width)
+    name = _answer_names(problem)
+
+    def pair(task: Callable[[], tuple[Bytes, Keys]], at: int) -> int:
+        message, numbers = task()
+        z = name(numbers)
         if narrow:
             z |= message_keys(message) << np.uint64(zbits)
         else:
-            held[at : at + len(x)] = message
-        answers[at : at + len(x)] = z
-        return len(x)
+            held[at : at + len(z)] = message
+        answers[at : at + len(z)] = z
+        return len(z)
 
     _run_in_order(pair, protocol)
     if not narrow:
@@ -164,14 +180,19 @@ def count_optimal(protocol: Protocol) -> Tally:
 
 
 def _run_in_order(
-    work: Callable[[Callable[[], tuple[Bytes, Symbols]], int], int], protocol: Protocol
+    work: Callable[[Callable[[], tuple[Bytes, Keys]], int], int], protocol: Protocol
 ) -> None:
-    """Run `work` on every chunk; chunk number i starts at input ``i * chunk size``."""
+    """Run `work` on every chunk; the results of chunk number i start at ``i * chunk size``.
+
+    Only streaming protocols, whose states go in and out, share their work over threads:
+    anybody else's Alice is called by one thread.
+    """
     problem = protocol.problem
     tasks = _chunks(protocol)
     first = next(tasks)
     size = work(first, 0)  # alone: it compiles what is not compiled yet
-    with ThreadPoolExecutor(max(1, min(8, os.cpu_count() or 1))) as pool:
+    streaming = isinstance(protocol, StreamingProtocol)
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1) if streaming else 1) as pool:
         jobs = [pool.submit(work, task, (i + 1) * size) for i, task in enumerate(tasks)]
         total = size + sum(job.result() for job in jobs)
     if total != problem.inputs:
@@ -190,11 +211,11 @@ def count_bob(
     right = np.zeros(problem.queries, np.int64)
     at_once = 0
     for task in _chunks(protocol):
-        message, x = task()
-        truth = problem.answers(x)
+        message, numbers = task()
+        truth = problem.answers(problem.strings(numbers))
         correct = np.empty(truth.shape, bool)
         for k in range(problem.queries):
-            asked = np.full(len(x), k, np.int64)
+            asked = np.full(len(truth), k, np.int64)
             correct[:, k] = answer(message, asked) == truth[:, k]
         right += correct.sum(axis=0)
         at_once += int(correct.all(axis=1).sum())
@@ -206,8 +227,8 @@ def matching_answers(protocol: Protocol, message: Bytes, query: int) -> NDArray[
     refuse_if_too_large(protocol)
     counts = np.zeros(protocol.problem.alphabet, np.int64)
     for task in _chunks(protocol):
-        sent, x = task()
-        same = (sent == message).all(axis=1)
-        answers = protocol.problem.answers(x[same])[:, query]
+        held, numbers = task()
+        same = (held == message).all(axis=1)
+        answers = protocol.problem.answers(protocol.problem.strings(numbers[same]))[:, query]
         counts += np.bincount(answers, minlength=len(counts))
     return counts

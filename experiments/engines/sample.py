@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from statebound.protocols.message import Bytes
 from statebound.protocols.problem import Problem, Symbols
-from statebound.protocols.protocol import Protocol
+from statebound.protocols.protocol import Protocol, sent
 
 BLOCK = 1024
 
@@ -54,7 +54,7 @@ def count_inputs(
 ) -> SampleTally:
     """Count these inputs (B, length), drawn independently and uniformly."""
     problem = protocol.problem
-    message = protocol.encode(x)
+    message = sent(protocol, protocol.encode(x), len(x))
     truth = problem.answers(x)
     correct = np.empty(truth.shape, bool)
     for k in range(problem.queries):

@@ -21,9 +21,19 @@ from statebound.reductions.quantiser import Calibration, Codes, Lanes, Quantiser
 
 @kernel
 def _encode(values: Lanes, thresholds: NDArray[np.float64], codes: Codes) -> None:
-    """Count the thresholds at most s by bisection: the steps do not depend on s."""
+    """Count the thresholds at most s: all of a few, by bisection among many."""
     tiles, count, lanes = values.shape
     size = thresholds.shape[1] + 1  # 2^p
+    if size <= 8:
+        for tile in range(tiles):
+            for c in range(count):
+                for i in range(lanes):
+                    codes[tile, c, i] = 0
+                for j in range(size - 1):
+                    threshold = thresholds[c, j]
+                    for i in range(lanes):
+                        codes[tile, c, i] += np.uint32(values[tile, c, i] >= threshold)
+        return
     for tile in range(tiles):
         for c in range(count):
             for i in range(lanes):

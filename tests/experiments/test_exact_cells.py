@@ -54,7 +54,9 @@ def test_all_are_there():
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda c: "-".join(map(str, [*c.values()][:4])))
+@pytest.mark.parametrize(
+    "case", GOLDEN["cases"], ids=lambda c: "-".join(map(str, [*c.values()][:4]))
+)
 def test_reproduced(cli, files, case, task):
     outcome = cli(*words(case, task, files[case["machine"]]))
     assert outcome.code == 0

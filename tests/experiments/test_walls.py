@@ -5,13 +5,34 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 
 import statebound
+from statebound import registry
+from statebound.errors import UsageError
+from statebound.experiments.engines.enumerate import count_optimal
 from statebound.experiments.measure import measure
 from statebound.experiments.request import Request
+from statebound.models._build import family
+from statebound.protocols.limits.report import wall
+from statebound.protocols.limits.streaming import streaming_wall
+from statebound.protocols.problem import make
+from statebound.reductions.machine import cut
 
-MODELS = {"gru": 1, "rnn": 1, "s4d": 4, "linear_attention": 1, "sliding_window": 1}
+
+def least_size(model: str) -> int:
+    """Return the smallest total of numbers that a model's state can have."""
+    for numbers in range(1, 257):
+        try:
+            family(model).Config.of(numbers, {})
+        except UsageError:
+            continue
+        return numbers
+    raise AssertionError(model)
+
+
+MODELS = {name: least_size(name) for name in registry.names("statebound.models")}
 SHAPES = [(1, 1), (2, 1), (1, 3), (3, 2)]  # multiples of the least size, bits a number
 
 
@@ -58,12 +79,12 @@ ALL = list(machines())
 
 
 def test_there_are_many():
-    assert len(ALL) >= 500
+    assert len(ALL) >= 100 * len(MODELS)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_random_machines_stay_below_the_walls(part):
-    for problem, n, model, regime, numbers, bits, seed in ALL[part::4]:
+@pytest.mark.parametrize("model", MODELS)
+def test_random_machines_stay_below_the_walls(model):
+    for problem, n, _, regime, numbers, bits, seed in (m for m in ALL if m[2] == model):
         row = row_of(
             problem,
             n,
@@ -75,6 +96,35 @@ def test_random_machines_stay_below_the_walls(part):
             machine_seed=seed,
         )
         check(row)
+
+
+PER_MODEL = -(-2000 // len(MODELS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_two_thousand_random_machines_by_exact_counts(model):
+    generator = np.random.default_rng(len(model))
+    for seed in range(PER_MODEL):
+        n = int(generator.integers(2, 8))
+        problem = make("index", n) if seed % 2 else make("istree", n + 2)
+        regime = ("handoff", "step")[seed // 2 % 2]
+        machine = cut(
+            problem,
+            model,
+            init="random",
+            numbers=MODELS[model] * int(generator.integers(1, 4)),
+            bits=int(generator.integers(1, 4)),
+            quantiser=("quantile", "uniform")[seed // 4 % 2],
+            regime=regime,
+            machine_seed=seed,
+        )
+        tally = count_optimal(machine)
+        success = tally.success(problem.weights)
+        assert success <= wall(problem, tally.distinct) <= wall(problem, 2**machine.state_bits)
+        stream = streaming_wall(problem.structure, machine.state_bits)
+        if regime == "step" and stream is not None:
+            assert success <= stream.value
 
 
 @pytest.mark.slow
@@ -133,9 +183,7 @@ def test_optimal_is_the_best_bob(problem, model, regime):
         other = row_of(problem, 7, bob=bob, **arguments)
         assert Fraction(other["success_fraction"]) <= Fraction(optimal["success_fraction"])
         assert other["optimal_success"] == optimal["success"]
-        for mine, best in zip(
-            other["success_by_query"], optimal["success_by_query"], strict=True
-        ):
+        for mine, best in zip(other["success_by_query"], optimal["success_by_query"], strict=True):
             assert mine <= best
         assert other["all_correct"] <= optimal["all_correct"]
         assert other["message_entropy"] == optimal["message_entropy"]

@@ -29,9 +29,8 @@ def request_of(problem: str, words: list) -> Request:
     return Request(problem, SIZES[problem], **dict(zip(names, words[1::2], strict=True)))
 
 
-@pytest.mark.parametrize("problem", SIZES)
+@pytest.mark.parametrize(("problem", "raw"), [("index", False), ("istree", True)])
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("raw", [False, True])
 def test_every_answer_crosses(cli, problem, model, raw):
     words = ["--model", model, *MODELS[model]]
     protocol = subject(request_of(problem, words))
