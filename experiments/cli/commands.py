@@ -80,19 +80,27 @@ def limits(
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Add what the whole answer matrix proves.")
     ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Draw all M at this n to OUT.png and OUT.svg.")
+    ] = None,
+    style: Annotated[str, typer.Option("--style", help="paper or slides.")] = "paper",
     as_json: JSON = False,
 ) -> int:
-    """Print what no protocol can pass, for M bits or for a success."""
+    """Print what no protocol can pass, for M bits or for a success, or draw it for all M."""
     from statebound.protocols.limits import report
 
-    if (state_bits is None) == (success is None):
+    if (state_bits is not None) + (success is not None) + (out is not None) != 1:
         raise UsageError(
             "state_bits",
             state_bits,
-            "exactly one of --state-bits and --success must be given",
-            "pass --state-bits M or --success S",
+            "exactly one of --state-bits, --success and --out must be given",
+            "pass --state-bits M or --success S, or --out STEM for a figure",
         )
     made = Request(problem, n, alphabet, query_law).make_problem()
+    if out is not None:
+        from statebound.experiments.plot import limits as drawn
+
+        return _written(*drawn(made, out, style), as_json)
     if success is not None:
         output.data(report.bits_needed(made, success), compact=as_json)
     else:
@@ -358,6 +366,16 @@ def run(
     for text in broken:
         output.talk(f"error: an uncounted bit: {text}")
     return WALL_BROKEN if broken else 0
+
+
+def _written(files: list[Path], notes: list[str], as_json: bool) -> int:
+    for note in notes:
+        output.talk(f"note: {note}")
+    if as_json:
+        output.data({"figures": [str(path) for path in files]}, compact=True)
+    else:
+        sys.stdout.write("".join(f"{path}\n" for path in files))
+    return 0
 
 
 def _plot(rows: list[dict[str, Any]], stem: Path, style: str) -> list[str]:

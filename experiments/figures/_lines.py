@@ -1,4 +1,8 @@
-"""Rows sorted into the lines of a figure: a line is one model under one regime."""
+"""Rows sorted into the lines of a figure: a line is one model under one regime.
+
+Rows without a model are protocols: codes, controls, tables. Their sizes do not belong to
+one machine, so that they are points and not a line.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from statebound import registry
 from statebound.errors import UsageError
 
 Row = dict[str, Any]
 
 _PROBLEM = ("problem", "n", "effective_n", "alphabet", "query_law")
+# What a protocol is, by the package that holds it.
+_KINDS = {"code": "statebound.protocols.codes", "control": "statebound.protocols.controls"}
 # What may tell apart two lines of one model, and how a label says it.
 _VARIANTS: dict[str, Callable[[Any], str]] = {
     "bits_per_number": lambda v: "mixed bits" if v is None else f"{v} bit{'s' * (v != 1)}",
@@ -25,7 +32,7 @@ _VARIANTS: dict[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True)
 class Line:
-    """The rows of one model under one regime, by state bits in order.
+    """The rows of one model under one regime, or of one protocol, by state bits in order.
 
     Attributes
     ----------
@@ -35,11 +42,14 @@ class Line:
         Whether the state is quantised after every token; else once, at the handoff.
     rows
         State bits -> the rows there, one for each machine seed.
+    protocol
+        The name of a protocol; None for a model.
     """
 
     label: str
     step: bool
     rows: dict[int, tuple[Row, ...]]
+    protocol: str | None = None
 
     def known(self, key: str) -> dict[int, list[float]]:
         """Return the values of a column that are known, by state bits."""
@@ -84,10 +94,33 @@ def lines(rows: Sequence[Row]) -> list[Line]:
         found.setdefault(key, {}).setdefault(row["state_bits"], []).append(row)
     return [
         Line(
-            label, step, {m: tuple(sorted(held, key=_order)) for m, held in sorted(points.items())}
+            label,
+            step,
+            {m: tuple(sorted(held, key=_order)) for m, held in sorted(points.items())},
+            next(iter(points.values()))[0]["protocol"],
         )
         for (label, step), points in sorted(found.items())
     ]
+
+
+def models(all_lines: Iterable[Line]) -> list[Line]:
+    """Return the lines of models."""
+    return [line for line in all_lines if line.protocol is None]
+
+
+def protocols(all_lines: Iterable[Line]) -> dict[str, str]:
+    """Return the labels of protocols, in order, with their names."""
+    found = {line.label: line.protocol for line in all_lines if line.protocol is not None}
+    return dict(sorted(found.items()))
+
+
+def kind_and_name(protocol: str) -> str:
+    """Return how a figure calls a protocol: "code: polar"."""
+    named = protocol.replace("_", " ")
+    if protocol.startswith("table:"):
+        return protocol
+    kinds = (kind for kind, room in _KINDS.items() if protocol in registry.names(room))
+    return f"{next(kinds, 'protocol')}: {named}"
 
 
 def labels(all_lines: Iterable[Line]) -> list[str]:
@@ -96,8 +129,9 @@ def labels(all_lines: Iterable[Line]) -> list[str]:
 
 
 def _name(row: Row) -> str:
-    raw = row["model"] if row["protocol"] is None else row["protocol"]
-    named = str(raw).replace("_", " ")
+    if row["protocol"] is not None:
+        return kind_and_name(row["protocol"])
+    named = str(row["model"]).replace("_", " ")
     return named if row["init"] is None else f"{named}, {row['init']}"
 
 

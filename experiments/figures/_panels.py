@@ -15,20 +15,21 @@ from statebound.experiments.figures._pieces import (
     RATE,
     drawing_order,
     mean_and_seeds,
+    rows_of,
     say,
     span,
     stroke,
 )
-from statebound.experiments.figures._style import BLACK, Look, unit
+from statebound.experiments.figures._style import BLACK, Look, Mark, unit
 
 _NEAR = 1 / 8  # how far from M/n = 1/2 what is kept by position may be shown
 
 
 def efficiency(
-    axes: Axes, lines: Sequence[Line], looks: Mapping[str, Look], curves: Curves, n: int
+    axes: Axes, lines: Sequence[Line], looks: Mapping[str, Look | Mark], curves: Curves, n: int
 ) -> list[str]:
     """Draw needed bits / M against M/n; return what has none."""
-    rows = [row for line in lines for held in line.rows.values() for row in held]
+    rows = rows_of(lines)
     missing = sum(row["efficiency"] is None for row in rows)
     if missing == len(rows):
         say(axes, "not known for these rows")
@@ -49,20 +50,24 @@ def efficiency(
     return [f"{missing} row{'s' * (missing != 1)} without efficiency (M = 0, or no limit known)"]
 
 
-def profile(axes: Axes, lines: Sequence[Line], looks: Mapping[str, Look], n: int) -> list[str]:
+def profile(
+    axes: Axes, lines: Sequence[Line], looks: Mapping[str, Look | Mark], n: int
+) -> list[str]:
     """Draw what one state size keeps about each answer; return what has no such row."""
     key = "information_by_query"
     handoff = any(not line.step and line.known(key) for line in lines)
     shown = [line for line in lines if line.step != handoff]
-    alphabet = max(row["alphabet"] for line in lines for held in line.rows.values() for row in held)
     sizes = {m for line in shown for m in line.known(key) if abs(m / n - 1 / 2) <= _NEAR}
-    most = log2(alphabet)
+    most = log2(max((row["alphabet"] for row in rows_of(lines)), default=2))
     axes.set(
         ylim=(-0.04 * most, 1.06 * most), xlabel="position asked, k", ylabel="information (bits)"
     )
     if not sizes:
         axes.set_title("Kept by position")
         axes.set(xlim=(0.5, n + 0.5))
+        if not lines:
+            say(axes, "drawn for models only")
+            return []
         say(axes, "no exact rows near M/n = 1/2")
         return ["no exact information at M/n near 1/2: what is kept by position is not drawn"]
     bits = max(

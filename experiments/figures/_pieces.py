@@ -1,23 +1,29 @@
-"""What the panels of the collapse figure share: axes, strokes, and a line with its seeds."""
+"""What panels share: axes, strokes, a line with its seeds, and legends."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from statebound.experiments.curves import Curves
 from statebound.experiments.figures._lines import Line
-from statebound.experiments.figures._style import NOTE, Look, small, unit
+from statebound.experiments.figures._style import GREY, NOTE, Look, Mark, small, unit
 
 RATE = "state bits M / effective n"
+_STROKES = ("+", "x", "|", "_", "1", "2", "3", "4")  # markers without an inside
 
 
 def mean_and_seeds(
-    axes: Axes, line: Line, look: Look, key: str, n: int, scale: float = 1.0
+    axes: Axes, line: Line, look: Look | Mark, key: str, n: int, scale: float = 1.0
 ) -> None:
     """Draw the mean over machine seeds, their range, and the interval of each sampled row."""
     known = line.known(key)
@@ -60,7 +66,7 @@ def mean_and_seeds(
         x,
         mean,
         color=look.colour,
-        zorder=3 if line.step else 4,
+        zorder=5 if isinstance(look, Mark) else 3 if line.step else 4,
         label=line.label,
         **stroke(look, line.step, scale),
     )
@@ -87,9 +93,20 @@ def drawing_order(lines: Iterable[Line]) -> list[Line]:
     return sorted(lines, key=lambda line: not line.step)
 
 
-def stroke(look: Look, step: bool, scale: float = 1.0) -> dict[str, Any]:
-    """Return line and marker properties: solid and filled, or dashed and open."""
+def stroke(look: Look | Mark, step: bool, scale: float = 1.0) -> dict[str, Any]:
+    """Return line and marker properties: solid and filled, or dashed and open, or no line."""
     size = unit() * scale
+    if isinstance(look, Mark):
+        drawn = not look.filled or look.marker in _STROKES
+        return {
+            "marker": look.marker,
+            "ms": 4.2 * size * look.grow,
+            "mfc": look.colour if look.filled else "white",
+            "mec": look.colour if drawn else "white",
+            "mew": (1.2 if look.marker in _STROKES else 0.8 if drawn else 0.4) * size,
+            "ls": "none",
+            "path_effects": [withStroke(linewidth=1.7 * size, foreground="white")],
+        }
     return {
         "marker": look.marker,
         "ms": 4.2 * size * look.grow * (1.3 if step else 1.0),
@@ -113,3 +130,59 @@ def say(axes: Axes, text: str) -> None:
         fontsize=small(),
         color=NOTE,
     )
+
+
+def rows_of(lines: Iterable[Line]) -> list[dict[str, Any]]:
+    """Return all rows of lines."""
+    return [row for line in lines for held in line.rows.values() for row in held]
+
+
+def interval_handles(levels: Iterable[float | None]) -> list[Artist]:
+    """Return what a legend shows for the intervals of sampled rows."""
+    return [
+        Line2D(
+            [],
+            [],
+            ls="none",
+            marker="|",
+            ms=9 * unit(),
+            mew=0.9 * unit(),
+            color=GREY,
+            label=f"{100 * level:g} % interval",
+        )
+        for level in sorted({level for level in levels if level is not None})
+    ]
+
+
+def handle(label: str, look: Look | Mark) -> Artist:
+    """Return what a legend shows for a model or a protocol."""
+    return Line2D([], [], color=look.colour, label=label, **stroke(look, step=False))
+
+
+def settle(figure: Figure) -> None:
+    """Lay the figure out for good, so that what is put on its lines stays there."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
+def named(row: Mapping[str, Any]) -> str:
+    """Return how a title calls a row's problem and its size."""
+    size, effective = row["n"], row["effective_n"]
+    sizes = f"n = {size}" + (f", effective n = {effective}" if size != effective else "")
+    law = "" if row["query_law"] == "uniform" else f", {row['query_law']} queries"
+    symbols = "" if row["alphabet"] == 2 else f", {row['alphabet']} symbols"
+    return f"{row['problem']}, {sizes}{symbols}{law}"
+
+
+def legend(figure: Figure, handles: Sequence[Artist], where: Literal["upper", "lower"]) -> Legend:
+    """Put a legend outside the panels, in as few rows as the figure's width allows."""
+    place: Literal["outside upper center", "outside lower center"] = (
+        "outside upper center" if where == "upper" else "outside lower center"
+    )
+    columns = max(1, len(handles))
+    while True:
+        made: Legend = figure.legend(handles=handles, loc=place, ncols=columns)
+        if columns <= 1 or made.get_window_extent().width < 0.98 * figure.bbox.width:
+            return made
+        made.remove()
+        columns = -(-len(handles) // (-(-len(handles) // columns) + 1))

@@ -3,12 +3,14 @@
 The colours are those of Okabe and Ito (2008), which the colour-blind tell apart; their
 yellow is left out since it vanishes on white. Each model has besides a marker of its own,
 and a dash pattern where its line is dashed, so that nothing rests on colour alone.
+Protocols are black or white markers without a line, the same in every figure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import matplotlib
@@ -46,6 +48,62 @@ LOOKS = (
     Look(BLACK, "X", (2.4, 2.4), 1.12),
     Look(GREY, "<", (7.0, 1.4, 2.4, 1.4), 1.1),
 )
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What tells the points of one protocol from another's."""
+
+    marker: str
+    filled: bool = True
+    grow: float = 1.0
+    colour: str = BLACK
+
+
+_MARKS = {
+    "polar": Mark("*", grow=1.75),
+    "linear": Mark("x", grow=1.25),
+    "majority": Mark("+", grow=1.6),
+    "trellis": Mark(">", grow=1.2),
+    "syndrome_trellis": Mark(">", filled=False, grow=1.2),
+    "hamming": Mark("p", grow=1.35),
+    "golay": Mark("p", filled=False, grow=1.35),
+    "truncation": Mark("_", grow=1.6),
+}
+_SPARE = (
+    Mark("1", grow=1.7),
+    Mark("d", grow=1.25),
+    Mark("|", grow=1.6),
+    Mark("*", filled=False, grow=1.75),
+    Mark("2", grow=1.7),
+    Mark("d", filled=False, grow=1.25),
+    Mark("H", grow=1.3),
+    Mark("3", grow=1.7),
+    Mark("H", filled=False, grow=1.3),
+    Mark("4", grow=1.7),
+)
+
+
+def marks(protocols: Mapping[str, str], grow: float = 1.0) -> dict[str, Mark]:
+    """Return a mark for each label of a protocol, different as long as marks last.
+
+    Parameters
+    ----------
+    protocols
+        Label -> the name of the protocol: known codes always have the same mark.
+    grow
+        By how much the marks are larger.
+    """
+    found: dict[str, Mark] = {}
+    taken = 0
+    for label, name in protocols.items():
+        mark = _MARKS.get(name)
+        if mark is None or mark in found.values():
+            mark = _SPARE[taken % len(_SPARE)]
+            tone = BLACK if taken < len(_SPARE) else GREY
+            mark, taken = replace(mark, colour=tone), taken + 1
+        found[label] = mark
+    return {label: replace(mark, grow=mark.grow * grow) for label, mark in found.items()}
 
 
 def style(kind: str = "paper") -> AbstractContextManager[None]:

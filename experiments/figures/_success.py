@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from statebound.experiments.curves import Curves
 from statebound.experiments.figures._labels import along
@@ -19,6 +20,7 @@ from statebound.experiments.figures._style import (
     GREY,
     NOTE,
     Look,
+    Mark,
     small,
     unit,
 )
@@ -31,7 +33,7 @@ _GAP = (np.nan, np.nan)  # between two lines of one artist
 def success(
     axes: Axes,
     lines: Sequence[Line],
-    looks: Mapping[str, Look],
+    looks: Mapping[str, Look | Mark],
     curves: Curves,
     n: int,
     bold: float = 2.6,
@@ -81,7 +83,7 @@ def success(
     faint = [
         np.array([(m / n, sum(v) / len(v)) for m, v in line.known("success").items()] + [_GAP])
         for line in lines
-        if line.label not in looks
+        if line.label not in looks and line.protocol is None
     ]
     if faint:  # one artist for all: there may be very many
         axes.plot(
@@ -117,15 +119,13 @@ def success(
 
 def name_walls(axes: Axes, lines: Sequence[Line], curves: Curves, n: int) -> set[str]:
     """Write on a settled panel what its walls are; return those that found no place."""
-    left, right = axes.get_xlim()
-    bottom, top = axes.get_ylim()
-    size = unit()
+    right = axes.get_xlim()[1]
     chance = scaled(curves, "chance", n, right)
     if len(chance):
         axes.annotate(
             "coin toss",
             (right, chance[0, 1]),
-            (0, -4.5 * size),
+            (0, -4.5 * unit()),
             textcoords="offset points",
             ha="right",
             va="top",
@@ -152,6 +152,17 @@ def name_walls(axes: Axes, lines: Sequence[Line], curves: Curves, n: int) -> set
             homeless.add("truncation")
     if not len(ball):
         return homeless
+    return homeless if say_impossible(axes, ball) else homeless | {"ball"}
+
+
+def say_impossible(axes: Axes, ball: NDArray[np.float64]) -> bool:
+    """Write into the corner above the ball limit (points, 2) that nobody can be there.
+
+    Nothing is written, and False returned, where the corner is too small.
+    """
+    left, right = axes.get_xlim()
+    bottom, top = axes.get_ylim()
+    size = unit()
     label = axes.annotate(
         IMPOSSIBLE,
         (0, 1),
@@ -171,6 +182,6 @@ def name_walls(axes: Axes, lines: Sequence[Line], curves: Curves, n: int) -> set
         box = label.get_window_extent().transformed(axes.transData.inverted())
         over = np.interp(box.x1 + 0.02 * (right - left), ball[:, 0], ball[:, 1])
         if over < box.y0 - 0.02 * (top - bottom):
-            return homeless
+            return True
     label.remove()
-    return homeless | {"ball"}
+    return False

@@ -2,13 +2,13 @@
 
 (a) success; (b) efficiency; (c) for IsTree the gadget behind it, else what the state
 keeps about each position. Beyond as many models as can be told apart in one panel, small
-multiples of (a), one for each model.
+multiples of (a), one for each model. Protocols, such as codes, are points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
@@ -19,8 +19,25 @@ from matplotlib.patches import Patch
 
 from statebound.experiments.curves import Curves
 from statebound.experiments.figures import _multiples, _panels, _success, gadget
-from statebound.experiments.figures._lines import Line, Row, labels, lines, select
-from statebound.experiments.figures._pieces import RATE, stroke
+from statebound.experiments.figures._lines import (
+    Line,
+    Row,
+    labels,
+    lines,
+    models,
+    protocols,
+    select,
+)
+from statebound.experiments.figures._pieces import (
+    RATE,
+    handle,
+    interval_handles,
+    legend,
+    named,
+    rows_of,
+    settle,
+    stroke,
+)
 from statebound.experiments.figures._style import (
     BLACK,
     FAINT,
@@ -28,7 +45,9 @@ from statebound.experiments.figures._style import (
     GREY,
     LOOKS,
     Look,
+    Mark,
     letter,
+    marks,
     small,
     style,
     unit,
@@ -40,7 +59,7 @@ def make(rows: Sequence[Row], curves: Curves, kind: str = "paper") -> tuple[Figu
     """Return the figure in a style of `_style.style`, and notes; see `draw`."""
     with style(kind):
         figure = Figure()
-        many = len(labels(lines(select(rows)[0])))
+        many = len(labels(models(lines(select(rows)[0]))))
         if many > len(LOOKS) and kind == "paper":
             width = figure.get_figwidth()
             figure.set_size_inches(width, _multiples.height(many, width))
@@ -73,7 +92,7 @@ def draw(rows: Sequence[Row], curves: Curves, figure: Figure) -> list[str]:
     """
     kept, notes = select(rows)
     all_lines = lines(kept)
-    names = labels(all_lines)
+    names = labels(models(all_lines))
     n = kept[0]["effective_n"]
     if not curves.get("ball"):
         notes.append("no proved limit is known for this problem: none is drawn")
@@ -87,50 +106,37 @@ def draw(rows: Sequence[Row], curves: Curves, figure: Figure) -> list[str]:
             "without efficiency and what is kept by position"
         )
         few = {name: curves[name] for name in _multiples.WALLS if name in curves}
-        title = f"Success on {_named(kept[0])}: M state bits, the other models in grey"
+        title = f"Success on {named(kept[0])}: M state bits, the other models in grey"
         figure.suptitle(title, fontsize=small() * 1.2)
-        _key(figure, all_lines, few, {"ball"})
-        _multiples.draw(figure, all_lines, few, n, lambda: _settle(figure))
+        _key(figure, all_lines, few, {"ball"}, marks(protocols(all_lines)))
+        _multiples.draw(figure, all_lines, few, n, lambda: settle(figure))
         return notes
-    looks = dict(zip(names, LOOKS, strict=False))
+    looks: dict[str, Look | Mark] = {
+        **dict(zip(names, LOOKS, strict=False)),
+        **marks(protocols(all_lines)),
+    }
     grid = figure.add_gridspec(2, 2, width_ratios=(1.55, 1), height_ratios=(1, 1.12))
     main, upper = figure.add_subplot(grid[:, 0]), figure.add_subplot(grid[0, 1])
     _success.success(main, all_lines, looks, curves, n)
     main.set(xlabel=RATE, ylabel="success probability")
-    main.set_title(letter("a", f"Success on {_named(kept[0])}"))
+    main.set_title(letter("a", f"Success on {named(kept[0])}"))
     notes += _panels.efficiency(upper, all_lines, looks, curves, n)
     upper.set_title(letter("b", "Efficiency"))
     if kept[0]["problem"] == "istree":
         _gadgets(figure, grid[1, 1])
     else:
         lower = figure.add_subplot(grid[1, 1])
-        notes += _panels.profile(lower, all_lines, looks, n)
+        notes += _panels.profile(lower, models(all_lines), looks, n)
         lower.set_title(letter("c", lower.get_title("left")))
-    models = [
-        Line2D([], [], color=look.colour, label=label, **stroke(look, step=False))
-        for label, look in looks.items()
-    ]
-    _legend(figure, models, "upper")
-    key = _key(figure, all_lines, curves, set())
+    legend(figure, [handle(label, look) for label, look in looks.items()], "upper")
+    key = _key(figure, all_lines, curves, set(), {})
     figure.draw_without_rendering()
     homeless = _success.name_walls(main, all_lines, curves, n)
     if homeless:
         key.remove()
-        _key(figure, all_lines, curves, homeless)
-    _settle(figure)
+        _key(figure, all_lines, curves, homeless, {})
+    settle(figure)
     return notes
-
-
-def _settle(figure: Figure) -> None:
-    """Lay the figure out for good, so that what is put on its lines stays there."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-
-
-def _named(row: Row) -> str:
-    size, effective = row["n"], row["effective_n"]
-    sizes = f"n = {size}" + (f", effective n = {effective}" if size != effective else "")
-    return f"{row['problem']}, {sizes}"
 
 
 def _gadgets(figure: Figure, place: SubplotSpec) -> None:
@@ -142,29 +148,22 @@ def _gadgets(figure: Figure, place: SubplotSpec) -> None:
     gadget.draw_pair(left, right)
 
 
-def _key(figure: Figure, lines: Sequence[Line], curves: Curves, homeless: set[str]) -> Legend:
+def _key(
+    figure: Figure,
+    lines: Sequence[Line],
+    curves: Curves,
+    homeless: set[str],
+    points: Mapping[str, Mark],
+) -> Legend:
     """Explain below the panels all but the models, and what found no place in them."""
     neutral = Look(BLACK, "o", (3.0, 1.4))
-    handles: list[Artist] = []
+    handles: list[Artist] = [handle(label, mark) for label, mark in points.items()]
     for step, text in ((False, "handoff"), (True, "step")):
-        if any(line.step == step for line in lines):
+        if any(line.step == step for line in models(lines)):
             handles.append(Line2D([], [], color=BLACK, label=text, **stroke(neutral, step)))
-    held = [rows for line in lines for rows in line.rows.values()]
-    if any(len(rows) > 1 for rows in held):
+    if any(len(rows) > 1 for line in lines for rows in line.rows.values()):
         handles.append(Patch(color=GREY, alpha=0.3, lw=0, label="range over seeds"))
-    handles += [
-        Line2D(
-            [],
-            [],
-            ls="none",
-            marker="|",
-            ms=9 * unit(),
-            mew=0.9 * unit(),
-            color=GREY,
-            label=f"{100 * level:g} % interval",
-        )
-        for level in sorted({row["interval_level"] for rows in held for row in rows} - {None})
-    ]
+    handles += interval_handles(row["interval_level"] for row in rows_of(lines))
     if curves.get("ball"):
         handles.append(Line2D([], [], color=BLACK, lw=2.6 * unit(), label="ball limit"))
         if "ball" in homeless:
@@ -173,21 +172,7 @@ def _key(figure: Figure, lines: Sequence[Line], curves: Curves, homeless: set[st
         handles.append(Line2D([], [], color=FAINT, lw=unit(), label="rate-distortion limit"))
     if "truncation" in homeless:
         handles.append(Line2D([], [], color=GREY, lw=unit(), label=RAW))
-    if any(row["violates_wall"] for rows in held for row in rows):
+    if any(row["violates_wall"] for row in rows_of(lines)):
         ring: dict[str, Any] = {"marker": "o", "ms": 8 * unit(), "mfc": "none", "mec": BLACK}
         handles.append(Line2D([], [], ls="none", label="breaks a proved limit", **ring))
-    return _legend(figure, handles, "lower")
-
-
-def _legend(figure: Figure, handles: Sequence[Artist], where: Literal["upper", "lower"]) -> Legend:
-    """Put a legend outside the panels, in as few rows as the figure's width allows."""
-    place: Literal["outside upper center", "outside lower center"] = (
-        "outside upper center" if where == "upper" else "outside lower center"
-    )
-    columns = len(handles)
-    while True:
-        legend: Legend = figure.legend(handles=handles, loc=place, ncols=columns)
-        if columns <= 1 or legend.get_window_extent().width < 0.98 * figure.bbox.width:
-            return legend
-        legend.remove()
-        columns = -(-len(handles) // (-(-len(handles) // columns) + 1))
+    return legend(figure, handles, "lower")

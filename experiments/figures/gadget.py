@@ -14,13 +14,14 @@ from statebound.protocols.problem import Symbols
 from statebound.protocols.problems.istree import IsTree
 
 EXAMPLE = 6  # vertices of a picture that is not of a given x
-_LABELLED = 24  # beyond this many vertices their numbers would touch
+_PITCH = 7.0  # points between neighbours, below which their numbers would touch
 
 
 def draw_graph(axes: Axes, problem: IsTree, x: Symbols, query: int) -> None:
     """Draw the graph of one x and one query on empty axes.
 
-    Alice's edges are solid, Bob's is thick and dashed; the edges of a cycle are thicker.
+    Alice's edges are solid, Bob's is thick and dashed and its ends are outlined; the edges
+    of a cycle are thicker.
 
     Parameters
     ----------
@@ -62,7 +63,10 @@ def draw_graph(axes: Axes, problem: IsTree, x: Symbols, query: int) -> None:
         dash_capstyle="butt",
         label="_bob",
     )
-    crowd = min(1.0, (9 / n) ** 0.5)
+    figure = axes.get_figure()
+    assert figure is not None
+    pitch = axes.bbox.height * 72 / figure.dpi / size / (n - 2)  # before the layout is settled
+    crowd = min(1.0, max((9 / n) ** 0.5, pitch / 16))
     for vertex, (x0, y0) in places.items():
         hub = vertex >= n - 1
         grow = size if hub else size * crowd
@@ -73,12 +77,12 @@ def draw_graph(axes: Axes, problem: IsTree, x: Symbols, query: int) -> None:
             ms=(9.5 if hub else 9.0) * grow,
             zorder=4,
             mfc=BLUE if hub else "white",
-            mec=BLUE if hub else BLACK,
-            mew=0.8 * grow,
+            mec=BLUE if hub else VERMILLION if vertex in bob else BLACK,
+            mew=(1.4 if vertex in bob else 0.8) * grow,
             clip_on=False,
             label="_vertex",
         )
-        if hub or n <= _LABELLED:
+        if hub or pitch >= _PITCH:
             axes.annotate(
                 str(vertex),
                 (x0, y0),

@@ -22,12 +22,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from PIL import Image
 
+from statebound import registry
 from statebound.errors import StateboundError, UsageError
 from statebound.experiments.curves import POINTS, collapse_curves
 from statebound.experiments.figures import _labels, collapse, gadget
-from statebound.experiments.figures._lines import labels, lines, select
+from statebound.experiments.figures._lines import labels, lines, models, protocols, select
 from statebound.experiments.figures._save import save
-from statebound.experiments.figures._style import LOOKS, style
+from statebound.experiments.figures._style import LOOKS, marks, style
 from statebound.protocols.limits.report import wall
 from statebound.protocols.problem import make as make_problem
 from statebound.protocols.problems.index import Index
@@ -69,6 +70,12 @@ def row(model: str | None = "window", M: int = 4, **changes: Any) -> Row:
         "violates_wall": False,
         "machine_seed": 0,
     } | changes
+
+
+def protocol(name: str, M: int) -> Row:
+    """A row of a protocol that is as good as a window."""
+    made = row(None, M, protocol=name, init=None, regime=None, bits_per_number=None)
+    return made | {"machine_seed": None, "quantiser": None, "dtype": None, "encoding": None}
 
 
 def rows(*models: str) -> list[Row]:
@@ -289,14 +296,73 @@ def test_labels_name_what_differs_and_nothing_else() -> None:
         row("gru", bits_per_number=1),
         row("gru", bits_per_number=2, bob="learned"),
         row("rnn", bits_per_number=2),
-        row(None, protocol="send_nothing", init=None),
+        protocol("send_nothing", 0),
+        protocol("polar", 4),
+        protocol("table:my_file.npz", 4),
+        protocol("mine", 4),
     ]
-    assert labels(lines(varied)) == [
+    assert labels(models(lines(varied))) == [
         "gru, random, 1 bit, optimal Bob",
         "gru, random, 2 bits, learned Bob",
         "rnn, random",
-        "send nothing",
     ]
+    assert protocols(lines(varied)) == {
+        "code: polar": "polar",
+        "control: send nothing": "send_nothing",
+        "protocol: mine": "mine",
+        "table:my_file.npz": "table:my_file.npz",
+    }
+
+
+def test_codes_are_points_of_their_own_beside_the_models(curves: Any) -> None:
+    codes = [protocol(name, M) for name in ("polar", "linear", "mine") for M in (2, 4, 6)]
+    figure, notes = collapse.make([*rows("alpha"), *codes], curves)
+    assert notes == []
+    main, upper, lower = figure.axes
+    assert [text for text in entries(figure) if ":" in text] == [
+        "code: linear",
+        "code: polar",
+        "protocol: mine",
+    ]
+    for axes in (main, upper):
+        points = [line for line in drawn(axes) if ":" in str(line.get_label())]
+        assert len(points) == 3
+        assert all(line.get_linestyle() == "None" for line in points)
+        assert len({line.get_marker() for line in points}) == 3
+        assert {to_hex(line.get_color()) for line in points} == {"#000000"}
+        for line in points:
+            assert line.get_xdata() == pytest.approx([2 / N, 4 / N, 6 / N])
+    assert [line.get_label() for line in drawn(lower)] == ["alpha, random"]
+
+
+def test_codes_do_not_count_as_models(curves: Any) -> None:
+    names = "abcdefgh"
+    codes = [protocol(name, 4) for name in ("polar", "linear")]
+    figure, _ = collapse.make([*rows(*names), *codes], curves)
+    assert len(figure.axes) == 3
+    figure, _ = collapse.make([*rows(*names, "i"), *codes], curves)
+    panels = [axes for axes in figure.axes if axes.axison]
+    assert len(panels) == 9
+    for axes in panels:
+        assert {str(line.get_label()) for line in drawn(axes)} >= {"code: polar", "code: linear"}
+    assert entries(figure)[:2] == ["code: linear", "code: polar"]
+
+
+def test_codes_alone_leave_the_panel_of_positions_empty(curves: Any) -> None:
+    figure, notes = collapse.make([protocol("polar", 4)], curves)
+    assert [t.get_text() for t in figure.axes[2].texts] == ["drawn for models only"]
+    assert "handoff" not in entries(figure)
+    assert notes == []
+
+
+def test_every_protocol_has_its_own_mark() -> None:
+    names = [*registry.names("statebound.protocols.codes"), *(f"mine_{i}" for i in range(20))]
+    found = marks({name: name for name in names})
+    assert len(set(found.values())) == len(names)
+    alone = marks({"polar": "polar"})
+    assert alone["polar"] == found["polar"]
+    two = marks({"polar, learned Bob": "polar", "polar, optimal Bob": "polar"})
+    assert len(set(two.values())) == 2
 
 
 def test_many_models_become_small_multiples(curves: Any) -> None:
