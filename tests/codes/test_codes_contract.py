@@ -16,17 +16,33 @@ from statebound.protocols.problems.index import Index
 from statebound.protocols.problems.istree import IsTree
 
 CASES = [
-    ("truncation", 10, 3, {}), ("truncation", 9, 0, {}), ("truncation", 9, 9, {}),
-    ("majority", 10, 3, {}), ("majority", 8, 8, {}), ("majority", 7, 1, {}),
-    ("hamming", 7, 4, {}), ("hamming", 15, 11, {}), ("hamming", 13, 6, {}),
+    ("truncation", 10, 3, {}),
+    ("truncation", 9, 0, {}),
+    ("truncation", 9, 9, {}),
+    ("majority", 10, 3, {}),
+    ("majority", 8, 8, {}),
+    ("majority", 7, 1, {}),
+    ("hamming", 7, 4, {}),
+    ("hamming", 15, 11, {}),
+    ("hamming", 13, 6, {}),
     ("hamming", 12, 6, {"checks": 3}),
-    ("golay", 23, 12, {}), ("golay", 28, 14, {}),
-    ("linear", 10, 4, {}), ("linear", 9, 9, {}), ("linear", 6, 0, {}), ("linear", 9, 8, {}),
-    ("trellis", 16, 8, {"memory": 3}), ("trellis", 16, 4, {"memory": 2}),
+    ("golay", 23, 12, {}),
+    ("golay", 28, 14, {}),
+    ("linear", 10, 4, {}),
+    ("linear", 9, 9, {}),
+    ("linear", 6, 0, {}),
+    ("linear", 9, 8, {}),
+    ("trellis", 16, 8, {"memory": 3}),
+    ("trellis", 16, 4, {"memory": 2}),
     ("trellis", 16, 2, {"memory": 4}),
-    ("syndrome_trellis", 16, 12, {"height": 4}), ("syndrome_trellis", 15, 10, {"height": 7}),
-    ("polar", 16, 5, {}), ("polar", 8, 0, {}), ("polar", 8, 8, {}), ("polar", 16, 11, {}),
-    ("polar", 1, 1, {}), ("polar", 2, 1, {"list_size": 3}),
+    ("syndrome_trellis", 16, 12, {"height": 4}),
+    ("syndrome_trellis", 15, 10, {"height": 7}),
+    ("polar", 16, 5, {}),
+    ("polar", 8, 0, {}),
+    ("polar", 8, 8, {}),
+    ("polar", 16, 11, {}),
+    ("polar", 1, 1, {}),
+    ("polar", 2, 1, {"list_size": 3}),
 ]
 IDS = [f"{name}-{n}-{m}" for name, n, m, _ in CASES]
 
@@ -142,20 +158,27 @@ def test_never_above_the_ball_by_full_enumeration(name, n, m, options):
 @pytest.mark.parametrize(
     ("name", "n", "m", "options", "argument", "remedy"),
     [
-        ("truncation", 8, 9, {}, "state_bits", "8"), ("truncation", 8, -1, {}, "state_bits", "0"),
-        ("majority", 8, 0, {}, "state_bits", "1"), ("majority", 8, 9, {}, "state_bits", "8"),
-        ("hamming", 7, 6, {}, "state_bits", "5"), ("hamming", 2, 1, {}, "state_bits", "another"),
+        ("truncation", 8, 9, {}, "state_bits", "8"),
+        ("truncation", 8, -1, {}, "state_bits", "0"),
+        ("majority", 8, 0, {}, "state_bits", "1"),
+        ("majority", 8, 9, {}, "state_bits", "8"),
+        ("hamming", 7, 6, {}, "state_bits", "5"),
+        ("hamming", 2, 1, {}, "state_bits", "another"),
         ("hamming", 7, 4, {"checks": 13}, "checks", "12"),
         ("hamming", 8, 3, {"checks": 3}, "state_bits", "4"),
-        ("golay", 23, 13, {}, "state_bits", "12"), ("golay", 22, 12, {}, "state_bits", "another"),
-        ("linear", 30, 9, {}, "state_bits", "10"), ("linear", 30, 31, {}, "state_bits", "30"),
+        ("golay", 23, 13, {}, "state_bits", "12"),
+        ("golay", 22, 12, {}, "state_bits", "another"),
+        ("linear", 30, 9, {}, "state_bits", "10"),
+        ("linear", 30, 31, {}, "state_bits", "30"),
         ("linear", 30, 15, {"tries": 0}, "tries", "1"),
-        ("trellis", 16, 7, {}, "state_bits", "8"), ("trellis", 15, 7, {}, "state_bits", "another"),
+        ("trellis", 16, 7, {}, "state_bits", "8"),
+        ("trellis", 15, 7, {}, "state_bits", "another"),
         ("trellis", 16, 4, {"memory": 3}, "memory", "2"),
         ("syndrome_trellis", 16, 13, {}, "state_bits", "12 or 14"),
         ("syndrome_trellis", 16, 16, {}, "state_bits", "14"),
         ("syndrome_trellis", 16, 12, {"height": 9}, "height", "10"),
-        ("polar", 12, 6, {}, "n", "8 or 16"), ("polar", 16, 17, {}, "state_bits", "16"),
+        ("polar", 12, 6, {}, "n", "8 or 16"),
+        ("polar", 16, 17, {}, "state_bits", "16"),
         ("polar", 16, 8, {"list_size": 0}, "list_size", "1"),
     ],
 )
@@ -167,8 +190,13 @@ def test_impossible_sizes_name_the_nearest(name, n, m, options, argument, remedy
 
 
 def test_the_named_nearest_size_works():
-    for name, n, m in [("golay", 40, 3), ("hamming", 40, 39), ("syndrome_trellis", 24, 5),
-                       ("trellis", 24, 5), ("linear", 40, 3)]:
+    for name, n, m in [
+        ("golay", 40, 3),
+        ("hamming", 40, 39),
+        ("syndrome_trellis", 24, 5),
+        ("trellis", 24, 5),
+        ("linear", 40, 3),
+    ]:
         with pytest.raises(UsageError) as caught:
             make(name, Index(n), m)
         for word in caught.value.remedy.split():

@@ -22,11 +22,16 @@ from statebound.protocols.problems.index import Index
 @pytest.mark.parametrize(
     ("code", "n", "m", "value"),
     [
-        (Hamming, 3, 1, Fraction(3, 4)), (Hamming, 7, 4, Fraction(7, 8)),
-        (Hamming, 15, 11, Fraction(15, 16)), (Hamming, 31, 26, Fraction(31, 32)),
-        (Hamming, 63, 57, Fraction(63, 64)), (Hamming, 14, 8, Fraction(7, 8)),
-        (Golay, 23, 12, Fraction(897, 1024)), (Golay, 69, 36, Fraction(897, 1024)),
-        (Majority, 2, 1, Fraction(3, 4)), (Majority, 4, 1, Fraction(11, 16)),
+        (Hamming, 3, 1, Fraction(3, 4)),
+        (Hamming, 7, 4, Fraction(7, 8)),
+        (Hamming, 15, 11, Fraction(15, 16)),
+        (Hamming, 31, 26, Fraction(31, 32)),
+        (Hamming, 63, 57, Fraction(63, 64)),
+        (Hamming, 14, 8, Fraction(7, 8)),
+        (Golay, 23, 12, Fraction(897, 1024)),
+        (Golay, 69, 36, Fraction(897, 1024)),
+        (Majority, 2, 1, Fraction(3, 4)),
+        (Majority, 4, 1, Fraction(11, 16)),
         (Majority, 8, 1, Fraction(163, 256)),
     ],
 )
@@ -60,7 +65,14 @@ def test_golay_code_has_distance_seven_and_is_cyclic():
     weights = np.bincount(words.sum(1), minlength=24)
     # Weight distribution of the binary Golay code.
     assert {w: int(c) for w, c in enumerate(weights) if c} == {
-        0: 1, 7: 253, 8: 506, 11: 1288, 12: 1288, 15: 506, 16: 253, 23: 1,
+        0: 1,
+        7: 253,
+        8: 506,
+        11: 1288,
+        12: 1288,
+        15: 506,
+        16: 253,
+        23: 1,
     }
     assert not code.syndrome(np.roll(words, 1, axis=1)).any()
 
@@ -133,8 +145,7 @@ def test_majority_blocks_are_nearly_equal(n, data):
 def test_as_many_blocks_as_fit(n, m, block):
     places, info = block
     fits = [
-        b for b in range(1, 61)
-        if 0 <= m <= n and b * info <= m and m - b * info <= n - b * places
+        b for b in range(1, 61) if 0 <= m <= n and b * info <= m and m - b * info <= n - b * places
     ]
     assert most_blocks(n, m, places, info) == max(fits, default=0)
 

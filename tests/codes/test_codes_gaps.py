@@ -44,7 +44,8 @@ CASES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "n", "m", "options", "gap", "blocks"), CASES,
+    ("kind", "n", "m", "options", "gap", "blocks"),
+    CASES,
     ids=[f"{c[0].name}-{c[1]}-{c[2]}-{'-'.join(map(str, c[3].values()))}" for c in CASES],
 )
 def test_gap_to_the_ball(kind, n, m, options, gap, blocks):

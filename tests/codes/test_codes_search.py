@@ -133,7 +133,7 @@ def test_syndrome_search_with_any_columns(w, height, seed):
     except ArithmeticError:
         return
     blocks = 12 // w
-    info = ((np.arange(2 ** (blocks * (w - 1)))[:, None] >> np.arange(blocks * (w - 1))) & 1)
+    info = (np.arange(2 ** (blocks * (w - 1)))[:, None] >> np.arange(blocks * (w - 1))) & 1
     words = np.empty((len(info), w * blocks), np.uint8)
     fill_checks(info.astype(np.uint8), columns, words)
     x = source.integers(0, 2, (33, w * blocks), dtype=np.uint8)

@@ -50,9 +50,7 @@ def test_collisions_count_the_strings_that_agree(n, m, seed):
 def test_average_over_seeds_meets_the_exact_error():
     # For one fixed pair each seed is a trial of chance 1/8; 6 standard errors.
     x, y = Index(40).sample(np.random.default_rng(1), 2)
-    hits = sum(
-        bool(agrees(fingerprint(x[None], 3, s), y[None], 3, s)[0]) for s in range(4000)
-    )
+    hits = sum(bool(agrees(fingerprint(x[None], 3, s), y[None], 3, s)[0]) for s in range(4000))
     assert abs(hits / 4000 - 1 / 8) < 6 * (1 / 8 * 7 / 8 / 4000) ** 0.5
 
 
@@ -66,7 +64,8 @@ def test_subsets_are_public_and_fair():
 @pytest.mark.parity
 def test_subsets_are_the_same_on_every_machine():
     assert subsets(8, 2, 0).tolist() == [
-        [1, 1, 1, 1, 1, 0, 1, 0], [1, 0, 0, 0, 0, 1, 0, 0],
+        [1, 1, 1, 1, 1, 0, 1, 0],
+        [1, 0, 0, 0, 0, 1, 0, 0],
     ]
 
 

@@ -17,9 +17,21 @@ from statebound.protocols.problems.index import Index
 @pytest.mark.parametrize(
     ("n", "m", "value"),
     [
-        (1, 0, "1/2"), (1, 1, "1"), (2, 1, "3/4"), (3, 1, "3/4"), (3, 2, "5/6"), (4, 0, "1/2"),
-        (4, 1, "11/16"), (4, 2, "13/16"), (4, 3, "7/8"), (4, 4, "1"), (5, 1, "11/16"),
-        (5, 2, "31/40"), (5, 3, "17/20"), (6, 1, "21/32"), (6, 2, "3/4"),
+        (1, 0, "1/2"),
+        (1, 1, "1"),
+        (2, 1, "3/4"),
+        (3, 1, "3/4"),
+        (3, 2, "5/6"),
+        (4, 0, "1/2"),
+        (4, 1, "11/16"),
+        (4, 2, "13/16"),
+        (4, 3, "7/8"),
+        (4, 4, "1"),
+        (5, 1, "11/16"),
+        (5, 2, "31/40"),
+        (5, 3, "17/20"),
+        (6, 1, "21/32"),
+        (6, 2, "3/4"),
     ],
 )
 def test_index_optimum(n, m, value):
@@ -40,7 +52,10 @@ def brute(table, messages, weights=None):
 
 @settings(deadline=None, max_examples=40)
 @given(
-    st.integers(1, 6), st.integers(1, 4), st.integers(1, 3), st.booleans(),
+    st.integers(1, 6),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.booleans(),
     st.integers(0, 10**6),
 )
 def test_any_table_against_all_partitions(inputs, queries, messages, weighted, seed):

@@ -134,8 +134,12 @@ def test_golay():
 def nordstrom_robinson():
     """The 256 words of 16 bits as Gray images of the octacode over the integers mod 4."""
     rows = np.array(
-        [[3, 1, 2, 1, 0, 0, 0, 1], [0, 3, 1, 2, 1, 0, 0, 1],
-         [0, 0, 3, 1, 2, 1, 0, 1], [0, 0, 0, 3, 1, 2, 1, 1]]
+        [
+            [3, 1, 2, 1, 0, 0, 0, 1],
+            [0, 3, 1, 2, 1, 0, 0, 1],
+            [0, 0, 3, 1, 2, 1, 0, 1],
+            [0, 0, 0, 3, 1, 2, 1, 1],
+        ]
     )
     gray = np.array([0b00, 0b01, 0b11, 0b10])
     messages = np.array(list(product(range(4), repeat=4)))

@@ -47,8 +47,11 @@ def test_everything_is_in_order(n):
     weights = (F(1, n),) * n
     for bits in range(n + 1):
         found = interval(n, bits)
-        mean = random_coding_exact(uniform(n), 2**bits) if n * 2**bits < 10**5 else F(
-            random_coding(uniform(n), 2**bits)) - F(1, 10**12)
+        mean = (
+            random_coding_exact(uniform(n), 2**bits)
+            if n * 2**bits < 10**5
+            else F(random_coding(uniform(n), 2**bits)) - F(1, 10**12)
+        )
         assert mean <= found.low <= found.high
         assert found.high <= rate_distortion(weights, 2, bits) + 1e-12
         assert found.low >= F(1, 2) + F(bits, 2 * n)

@@ -58,9 +58,7 @@ def test_hamming_record():
     assert record["optimum_low_fraction"] == record["optimum_high_fraction"] == "7/8"
     assert record["optimum_low_source"] == "Hamming [7,4]"
     assert record["streaming"] is None
-    assert record["status"] == {
-        name: None if name == "streaming" else "proved" for name in WALLS
-    }
+    assert record["status"] == {name: None if name == "streaming" else "proved" for name in WALLS}
     assert json.loads(json.dumps(record)) == record
 
 

@@ -131,3 +131,11 @@ def test_parse_refuses(text):
 
 def test_parse_other_alphabets():
     assert Index(3, alphabet=36).parse("0aZ").tolist() == [[0, 10, 35]]
+
+
+@pytest.mark.parametrize("name", registry.names("statebound.protocols.problems"))
+def test_declared_parities_are_the_answers(name):
+    problem = make(name, 9)
+    x = problem.enumerate(0, problem.inputs)
+    for k, positions in enumerate(problem.structure.parities):
+        assert (problem.answers(x)[:, k] == x[:, list(positions)].sum(axis=1) % 2).all()
