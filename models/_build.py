@@ -211,6 +211,8 @@ def _from_weights(
     named = {name.removesuffix("_l0"): np.asarray(a, np.float64) for name, a in weights.items()}
     try:
         config = cell.config_of(named, settings)
+    except UsageError:
+        raise
     except (KeyError, ValueError, IndexError) as error:
         needed = ", ".join(cell.shapes(_sized(cell, None, {}), vocabulary))
         raise UsageError(
