@@ -45,7 +45,17 @@ def check(path: Path) -> list[str]:
     try:
         certificate = json.loads(path.read_text())
         held = certificate.get("certificate", certificate)
-        request = Request(**held["request"])
+        request = Request.from_plain(held["request"])
+        for spec in (request.model, request.protocol):
+            if spec is not None and ":" in spec and not spec.startswith("table:"):
+                raise UsageError(
+                    "verify",
+                    path,
+                    f"names code of its author ({spec}), which checking would run",
+                    "build that protocol yourself and call statebound.experiments.collision.verify",
+                )
+    except UsageError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
             "verify", path, f"is not a certificate ({error})", "pass a file that --out wrote"

@@ -128,7 +128,9 @@ def verify(certificate: dict[str, Any], protocol: Protocol) -> list[str]:
         faults.append("the message has another size")
     try:
         x = [problem.parse(str(certificate[name])) for name in ("x1", "x2")]
-        query = problem.query(int(certificate["query"]))
+        if type(certificate["query"]) is not int:
+            raise TypeError("the query is not a whole number")
+        query = problem.query(certificate["query"])
     except (ValueError, TypeError) as error:
         return [*faults, str(error)]
     sent = [protocol.encode(each) for each in x]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from statebound import registry
 from statebound.errors import UsageError
@@ -15,9 +13,7 @@ from statebound.experiments.engines import enumerate as enumeration
 from statebound.experiments.engines import sample
 from statebound.protocols.codes._word import WordCode
 from statebound.protocols.limits import report
-from statebound.protocols.message import Bytes
-from statebound.protocols.problem import Problem, Symbols
-from statebound.protocols.protocol import Queries
+from statebound.protocols.problem import Problem
 
 Curves = dict[str, list[tuple[int, float]]]
 
@@ -234,7 +230,7 @@ def _reached(code: WordCode) -> dict[str, Any] | None:
     if problem.queries > SAMPLED_ANSWERS:
         return None
     words = min(2048, max(256, _SAMPLED_SYMBOLS // problem.queries))
-    values = sample.count(code, _whole_words(code), words, seed=0).values
+    values = sample.count(code, code.answer, words, seed=0).values
     interval = estimates.betting_interval(values, LEVEL)
     return {
         "success": interval.best,
@@ -247,15 +243,3 @@ def _reached(code: WordCode) -> dict[str, Any] | None:
         "trials": words,
         "seed": 0,
     }
-
-
-def _whole_words(code: WordCode) -> Callable[[Bytes, Queries], Symbols]:
-    """Return the code's Bob, who rebuilds the words of one array of messages only once."""
-    held: list[tuple[Bytes, Symbols]] = []
-
-    def answer(message: Bytes, query: Queries) -> Symbols:
-        if not held or held[0][0] is not message:
-            held[:] = [(message, code.decode(message))]
-        return held[0][1][np.arange(len(query)), query]
-
-    return answer

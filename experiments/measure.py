@@ -114,6 +114,8 @@ def choose(request: Request, protocol: Protocol) -> tuple[str, str]:
         )
     if bob is None:
         bob = "learned" if engine == "sample" else "optimal"
+    if engine == "automaton":
+        automaton.refuse(protocol)
     if engine == "automaton" and bob != "optimal":
         raise UsageError(
             "bob",
@@ -129,20 +131,8 @@ def choose(request: Request, protocol: Protocol) -> tuple[str, str]:
             "use --engine enumerate, or the learned Bob",
         )
     if bob == "learned":
-        _refuse_large_readout(problem)
+        readout.refuse_if_too_large(problem, protocol.state_bits)
     return engine, bob
-
-
-def _refuse_large_readout(problem: Problem) -> None:
-    need, cap = readout.bytes_needed(problem), enumeration.MEMORY_CAP
-    if need > cap:
-        raise UsageError(
-            "n",
-            problem.n,
-            f"fitting {problem.queries} queries needs about {need / 2**30:.3g} GiB, the cap is "
-            f"{cap >> 30} GiB",
-            "take a smaller n, or a Bob of the model's own (--bob model)",
-        )
 
 
 def measure(request: Request, rows: int = 1) -> Measured:
@@ -162,7 +152,9 @@ def measure(request: Request, rows: int = 1) -> Measured:
         When the request has no meaning.
     """
     if request.bob == "learned" or (request.bob, request.engine) == (None, "sample"):
-        _refuse_large_readout(request.make_problem())  # before a long calibration
+        readout.refuse_if_too_large(
+            request.make_problem(), request.numbers or 0
+        )  # before a long calibration
     protocol = subject(request)
     engine, bob = choose(request, protocol)
     if engine == "enumerate":
@@ -176,8 +168,10 @@ def measure(request: Request, rows: int = 1) -> Measured:
     step = isinstance(protocol, CutMachine) and protocol.regime == "step"
     row |= _walls(protocol, row, step)
     broken = _broken(protocol, found, bob, step)
+    if broken is None and not is_partial(protocol):
+        broken = replay(protocol)
     if broken is None and protocol.has_bob:
-        broken = replay(protocol) or _outdone(protocol, found, bob)
+        broken = _outdone(protocol, found, bob)
     row["violates_wall"] = broken is not None
     row["leak"] = broken
     return Measured(_ordered(row), broken)
@@ -198,7 +192,7 @@ def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> di
         "message_bytes": protocol.message_bytes,
         "engine": engine,
         "bob": bob,
-        "seed": request.seed if engine == "sample" else None,
+        "seed": request.seed if engine == "sample" and not is_partial(protocol) else None,
         "version": __version__,
     }
     if isinstance(protocol, CutMachine):
@@ -288,13 +282,7 @@ def _small_automaton(protocol: Protocol) -> bool:
 
 def _automaton(protocol: Protocol) -> _Found:
     problem = protocol.problem
-    if not isinstance(protocol, StreamingProtocol) or not protocol.is_automaton:
-        raise UsageError(
-            "engine",
-            "automaton",
-            "this protocol does not go on from its messages alone",
-            "use --regime step, or another engine",
-        )
+    assert isinstance(protocol, StreamingProtocol)
     found = automaton.run(protocol)
     by_query = zip(problem.weights, found.success.tolist(), strict=True)
     carried = sum((w * Fraction(s) for w, s in by_query), Fraction(0))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from statebound.errors import UsageError
 from statebound.protocols.message import Bytes
 from statebound.protocols.problem import Problem, Symbols
 from statebound.protocols.protocol import Protocol, Queries, sent
@@ -24,6 +25,7 @@ Matrix = NDArray[np.float64]
 
 FIT_SEED = 20250117
 FIT_INPUTS = 8192
+MEMORY_CAP = 4 << 30  # bytes
 _MOST_PRODUCTS = 1024
 _RIDGES = (1e-6, 1e-3, 1e-1, 10.0)
 
@@ -79,9 +81,24 @@ def _design(features: Matrix, products: bool, mean: Matrix, spread: Matrix) -> M
     return np.concatenate(parts, axis=1)
 
 
-def bytes_needed(problem: Problem) -> int:
-    """Estimate the memory that fitting takes: targets, truth and scores of all queries."""
-    return FIT_INPUTS * problem.queries * (problem.alphabet * 8 * 3 // 2 + 2)
+def refuse_if_too_large(problem: Problem, features: int) -> None:
+    """Refuse a fit whose targets, scores, designs and moments need too much memory.
+
+    Raises
+    ------
+    UsageError
+        When the estimate is above `MEMORY_CAP`.
+    """
+    targets = FIT_INPUTS * problem.queries * (problem.alphabet * 8 * 3 // 2 + 2)
+    need = targets + 8 * features * (3 * FIT_INPUTS + 3 * features)
+    if need > MEMORY_CAP:
+        raise UsageError(
+            "n",
+            problem.n,
+            f"fitting {problem.queries} queries on {features} numbers needs about "
+            f"{need / 2**30:.3g} GiB, the cap is {MEMORY_CAP >> 30} GiB",
+            "take a smaller n or state, or a Bob of the model's own (--bob model)",
+        )
 
 
 def public_inputs(problem: Problem) -> Symbols:

@@ -9,7 +9,9 @@ order and other batches.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from statebound.protocols.problem import Symbols
 from statebound.protocols.protocol import Protocol
 
 INPUTS = 512
@@ -17,22 +19,33 @@ SEED = 20231105
 
 
 def replay(protocol: Protocol) -> str | None:
-    """Return what is wrong, or None where equal messages got equal answers.
+    """Return what is wrong, or None where both players repeat themselves.
 
-    Among the pairs compared are inputs that share a message, where there are such, and
-    every message with itself later on.
+    Alice must send the same message for the same input, whatever else she encodes. Bob,
+    where the protocol brings one, must give equal answers to equal messages: compared are
+    inputs that share a message, where there are such, and every message with itself later.
     """
     problem = protocol.problem
     generator = np.random.Generator(np.random.PCG64(SEED))
     x = problem.sample(generator, INPUTS)
     other = problem.sample(generator, INPUTS)
-    queries = min(problem.queries, 64)
     first = protocol.encode(x).copy()
+    protocol.encode(other)
+    order = generator.permutation(INPUTS)
+    again = np.concatenate([protocol.encode(part) for part in np.split(x[order], [1, INPUTS // 3])])
+    if not np.array_equal(first[order], again):
+        return "Alice sent another message for the same input"
+    return _bob(protocol, x, other, order) if protocol.has_bob else None
+
+
+def _bob(protocol: Protocol, x: Symbols, other: Symbols, order: NDArray[np.int64]) -> str | None:
+    """Ask Bob right after Alice made the messages, later, and in another order."""
+    first = protocol.encode(x).copy()
+    queries = min(protocol.problem.queries, 64)
     asked = [np.full(INPUTS, k, np.int64) for k in range(queries)]
     fresh = np.stack([protocol.answer(first, q) for q in asked], axis=1)
     protocol.encode(other)
     later = np.stack([protocol.answer(first, q) for q in asked], axis=1)
-    order = generator.permutation(INPUTS)
     mixed = np.empty_like(fresh)
     for k in reversed(range(queries)):  # in pieces of other sizes, so that counting calls tells
         for rows in np.split(order, [1, 1 + INPUTS // 3]):
@@ -54,7 +67,4 @@ def replay(protocol: Protocol) -> str | None:
         if (answers != answers[0]).any():
             k = int(np.argwhere(answers != answers[0])[0, 1])
             return f"{len(answers)} equal messages got different answers to query {k + 1}"
-    again = np.concatenate([protocol.encode(part) for part in np.split(x[order], [1, INPUTS // 3])])
-    if not np.array_equal(first[order], again):
-        return "Alice sent another message for the same input"
     return None

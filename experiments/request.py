@@ -53,6 +53,25 @@ class Request:
     trials: int = 4096
     seed: int = 0
 
+    @classmethod
+    def from_plain(cls, data: dict[str, Any]) -> Request:
+        """Return the request in JSON-able data, every value of its declared type.
+
+        Raises
+        ------
+        TypeError
+            When a name or a type is wrong.
+        """
+        for name, value in data.items():
+            declared = str(cls.__annotations__[name]) if name in cls.__annotations__ else ""
+            kinds = {"str": str, "int": int, "None": type(None), "dict[str, int]": dict}
+            allowed = [kinds[part] for part in declared.split(" | ")] if declared else []
+            if type(value) not in allowed:
+                raise TypeError(f"{name} must be {declared or 'absent'}, not {value!r}")
+        if any(type(v) is not int for v in data.get("settings", {}).values()):
+            raise TypeError("settings must be whole numbers")
+        return cls(**data)
+
     def make_problem(self) -> Problem:
         """Return the problem, checked."""
         from statebound.protocols.problem import make

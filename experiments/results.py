@@ -26,6 +26,7 @@ from statebound.errors import StateboundError
 
 SCHEMA = 1
 RUN_FILE = "run.json"
+NEEDED = ("problem", "n", "state_bits", "success", "leak")
 
 
 class TornLineWarning(UserWarning):
@@ -212,7 +213,9 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 task, row = held["task"], dict(held["row"])
             except (ValueError, KeyError, TypeError):
                 warnings.warn(
-                    f"{path}:{number}: a torn line is skipped", TornLineWarning, stacklevel=2
+                    f"{path}:{number}: a torn line is skipped",
+                    TornLineWarning,
+                    stacklevel=2,
                 )
                 continue
             yield task, row
@@ -240,6 +243,17 @@ def read(folder: Path) -> dict[str, dict[str, Any]]:
                 )
             rows[task] = row
     return dict(sorted(rows.items()))
+
+
+def whole(rows: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """Return the rows, or refuse them where one is no result of a measurement."""
+    for row in rows:
+        missing = [name for name in NEEDED if name not in row]
+        if missing:
+            raise StateboundError(
+                f"{folder}: a row has no {', '.join(missing)}, so it is no result; remove its line"
+            )
+    return rows
 
 
 def load(folder: str | Path) -> list[dict[str, Any]]:

@@ -81,8 +81,9 @@ def plan(
     }
     wanted = sorted({max(1, round(rate * effective / bits)) for rate in RATES})
     points: dict[str, Request] = {}
+    regimes = ("step",) if engine == "automaton" else REGIMES
     for model in models:
-        for regime in REGIMES:
+        for regime in regimes:
             for numbers in _sizes(replace(base, model=model, regime=regime), wanted):
                 drawn = set()
                 for machine_seed in seeds:
@@ -101,7 +102,7 @@ def plan(
                         machine_seed=machine_seed,
                     )
                     points[_identity(point)] = point
-    for code in codes:
+    for code in () if engine == "automaton" else codes:
         for point in _code_points(base, code, effective):
             points[_identity(point)] = point
     _refuse_early(list(points.values()))
@@ -179,7 +180,11 @@ def execute(
     broken: list[str] = []
     with results.Writer(folder, planned.config, argv) as writer:
         held = results.read(folder)
+        results.whole([held[task] for task, _ in planned.points if task in held], folder)
         total = len(planned.points)
+        known = sum(task in held for task, _ in planned.points)
+        if known:
+            progress(0, total, f"{known} of {total} already measured")
         for done, (task, point) in enumerate(planned.points):
             label = _label(point)
             progress(done, total, label)

@@ -14,7 +14,7 @@ import numpy as np
 
 from statebound.errors import StateboundError
 from statebound.experiments.engines.enumerate import matching_answers
-from statebound.experiments.readout import fit
+from statebound.experiments.readout import fit, refuse_if_too_large
 from statebound.protocols.message import Bytes, check
 from statebound.protocols.protocol import Protocol
 
@@ -75,6 +75,13 @@ def reply(protocol: Protocol, message: Bytes, query: int, bob: str | None) -> tu
     kind = bob or ("model" if protocol.has_bob else "learned")
     if kind == "optimal":
         counts = matching_answers(protocol, message, query)
+        if not counts.sum():
+            raise StateboundError(
+                f"message = {message.tobytes().hex()}: no input makes it; "
+                "give bob exactly the machine arguments of alice"
+            )
         return int(counts.argmax()), kind
+    if kind == "learned":
+        refuse_if_too_large(protocol.problem, protocol.state_bits)
     answer = protocol.answer if kind == "model" else fit(protocol).answer
     return int(answer(message, asked)[0]), kind

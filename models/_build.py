@@ -27,9 +27,22 @@ def family(name: str) -> type[Cell]:
     """
     if ":" in name or name in registry.external(GROUP):
         found = registry.factory(name, "model", GROUP)
-        cell = found if isinstance(found, type) else found()
+        try:
+            cell = found if isinstance(found, type) else found()
+        except TypeError as error:
+            raise UsageError(
+                "model",
+                name,
+                f"cannot be called without arguments ({error})",
+                "name a Cell class, or a function that returns one",
+            ) from error
     else:
-        cell = registry.load(PACKAGE, name, "model").CELL
+        try:
+            cell = registry.load(PACKAGE, name, "model").CELL
+        except UsageError as error:
+            raise UsageError(
+                "model", name, error.rule, f"{error.remedy}, or write module:Class"
+            ) from error
     if not (isinstance(cell, type) and issubclass(cell, Cell)):
         raise UsageError(
             "model",
@@ -99,6 +112,16 @@ def _checked(cell: type[Cell], config: object, weights: Weights, vocabulary: Voc
                 "weights", name, "holds numbers that are not finite", "repair or retrain the file"
             )
     shapes = cell.shapes(config, vocabulary)
+    known = {*shapes, *cell.readout_shapes(config, vocabulary), *cell.optional}
+    unknown = sorted(set(weights) - known)
+    if unknown:
+        raise UsageError(
+            "weights",
+            ", ".join(unknown),
+            f"is no parameter of {cell.name}, which has one layer and one direction and reads "
+            f"{', '.join(sorted(known))}",
+            "save those tensors alone, under these names",
+        )
     for name, shape in shapes.items():
         if name not in weights:
             raise UsageError(

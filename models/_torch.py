@@ -38,6 +38,7 @@ class TorchCell(Cell):
     """
 
     gates: ClassVar[int]
+    optional: ClassVar[tuple[str, ...]] = ("embedding.weight",)
     Config = Units
 
     def __init__(

@@ -64,6 +64,10 @@ class S4D(Cell):
 
     name: ClassVar[str] = "s4d"
     summary: ClassVar[str] = "diagonal state space model, S4D-Lin"
+    optional: ClassVar[tuple[str, ...]] = (
+        "C",
+        "D",
+    )  # the authors' output map; the state ignores it
     Config = S4DConfig
 
     def __init__(

@@ -183,6 +183,4 @@ class _Search:
             if self.visited >= self.most_nodes:
                 self.exhaustive = False
                 return
-            self._extend(
-                [*chosen, word], np.minimum(near, self.distance[:, word]), left[i + 1 :]
-            )
+            self._extend([*chosen, word], np.minimum(near, self.distance[:, word]), left[i + 1 :])

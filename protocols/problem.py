@@ -8,6 +8,7 @@ command line and in prose.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +24,7 @@ from statebound.errors import UsageError
 Symbols = NDArray[np.uint8]
 
 MAX_N = 1 << 20  # every query has a weight in memory
+MOST_LAW_BITS = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,8 @@ class Problem(ABC):
                 f"write {self.length} digits",
             )
         try:
+            if not text.isascii():
+                raise ValueError(text)
             x = np.array([int(c, 36) for c in text], np.int64)
         except ValueError:
             x = np.array([-1])
@@ -182,16 +186,16 @@ def query_weights(law: str, queries: int) -> tuple[Fraction, ...]:
     if kind == "uniform" and not rate:
         return (Fraction(1, queries),) * queries
     if kind == "zipf" and not rate:
+        _refuse_long_fractions(law, queries, 1.5)
         raw = [Fraction(1, queries - k) for k in range(queries)]
     elif kind == "recency":
-        try:
-            r = Fraction(rate)
-        except (ValueError, ZeroDivisionError):
-            r = Fraction(0)
+        plain = re.fullmatch(r"\d{1,9}(\.\d{1,12})?|\d{1,12}/\d{1,12}", rate, re.ASCII)
+        r = Fraction(rate) if plain and not rate.endswith("/0") else Fraction(0)
         if not 0 < r <= 1:
             raise UsageError(
                 "query_law", law, "the rate must be a number in (0, 1]", "write recency:0.9"
             )
+        _refuse_long_fractions(law, queries, r.denominator.bit_length())
         raw = [r ** (queries - 1 - k) for k in range(queries)]
     else:
         raise UsageError(
@@ -199,6 +203,17 @@ def query_weights(law: str, queries: int) -> tuple[Fraction, ...]:
         )
     total = sum(raw)
     return tuple(w / total for w in raw)
+
+
+def _refuse_long_fractions(law: str, queries: int, bits: float) -> None:
+    """Refuse a law whose exact weights would take too long; `bits` is what a query adds."""
+    if queries * bits > MOST_LAW_BITS:
+        raise UsageError(
+            "query_law",
+            law,
+            f"makes fractions of more than {MOST_LAW_BITS} bits with {queries} queries",
+            "take fewer queries, a simpler rate, or the uniform law",
+        )
 
 
 def make(name: str, n: int, options: dict[str, int | str] | None = None) -> Problem:

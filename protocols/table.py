@@ -8,9 +8,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statebound.errors import UsageError
-from statebound.protocols.message import Bytes, check
+from statebound.protocols.message import Bytes
 from statebound.protocols.problem import Problem, Symbols
 from statebound.protocols.protocol import Protocol
+
+ORDER_SEED = 20240517
+_DEVIATIONS = 6.0  # standard deviations; each symbol and position by chance 2e-9
+
+
+def _refuse_biased(x: Symbols, symbols: int) -> None:
+    """Refuse rows whose symbols are not drawn evenly at some position."""
+    share = 1 / symbols
+    spread = (len(x) * share * (1 - share)) ** 0.5
+    for v in range(symbols):
+        away = np.abs((x == v).sum(axis=0) - len(x) * share) / spread
+        if away.max() > _DEVIATIONS:
+            raise UsageError(
+                "table",
+                "x",
+                f"is not drawn uniformly: symbol {v} at position {int(away.argmax()) + 1} is "
+                f"{away.max():.0f} standard deviations off, so no wall applies",
+                "store all inputs, or independent uniform draws",
+            )
 
 
 class Table(Protocol):
@@ -48,6 +67,7 @@ class Table(Protocol):
                 f"must be (rows, {problem.length}) for {problem.name} with n = {problem.n}",
                 "store one input a row",
             )
+        x = x.astype(np.uint8) if x.dtype == np.bool_ else x
         if not np.issubdtype(x.dtype, np.integer) or (x < 0).any() or (x >= problem.symbols).any():
             raise UsageError(
                 "table", "x", f"must hold integers in 0..{problem.symbols - 1}", "store symbols"
@@ -69,8 +89,21 @@ class Table(Protocol):
                 f"does not fit messages of {message.shape[1]} bytes",
                 f"pass {least} to {most}" if most else "pass 0",
             )
-        check(message, self.state_bits)
-        self.x = np.ascontiguousarray(x, np.uint8)
+        bits = np.unpackbits(message, axis=1, bitorder="little").any(axis=0)
+        used = int(np.flatnonzero(bits).max(initial=-1)) + 1
+        if used > self.state_bits:
+            raise UsageError(
+                "state_bits",
+                self.state_bits,
+                f"the messages use bit {used}, counted from 1",
+                f"pass {used} or more, or clear the bits beyond M",
+            )
+        # Judged in an order that has nothing to do with x, whatever order they came in.
+        order = np.random.Generator(np.random.PCG64(ORDER_SEED)).permutation(len(x))
+        self.x = np.ascontiguousarray(x[order], np.uint8)
+        message = message[order]
+        if not self.complete:
+            _refuse_biased(self.x, problem.symbols)
         keys = self._keys(self.x)
         self._order = np.argsort(keys, kind="stable")
         self._sorted = keys[self._order]

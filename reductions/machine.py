@@ -37,6 +37,8 @@ from statebound.reductions.quantiser import Codes, Quantiser
 REGIMES = ("handoff", "step")
 CALIBRATION_INPUTS = 1024
 CALIBRATION_SEED = 20240229
+CALIBRATION_STEPS = 64
+MEMORY_CAP = 4 << 30  # bytes
 
 
 @dataclass(frozen=True)
@@ -174,18 +176,31 @@ class CutMachine(StreamingProtocol[Cut]):
     def _calibrate(self) -> list[NDArray[np.float64]]:
         """Return what each field holds on public inputs, (C, samples) each.
 
-        At the handoff for ``handoff``, after every token for ``step``; of a cache the
-        newest entry after every token, for all of its entries. In floating point: the
-        quantiser does not exist yet.
+        At the handoff for ``handoff``, after every token for ``step`` (of a long stream,
+        after evenly spaced ones); of a cache the newest entry likewise, for all of its
+        entries. In floating point: the quantiser does not exist yet.
         """
         generator = np.random.Generator(np.random.PCG64(CALIBRATION_SEED))
         tokens = to_lanes(self.encoding.tokens(self.problem.sample(generator, CALIBRATION_INPUTS)))
+        steps = tokens.shape[1]
+        apart = -(-steps // CALIBRATION_STEPS)  # counted back from the handoff
+        numbers = sum(f.numbers for f in self.cell.fields)
+        kept_bytes = 8 * numbers * CALIBRATION_INPUTS * (-(-steps // apart))
+        if kept_bytes > MEMORY_CAP:
+            raise UsageError(
+                "numbers",
+                numbers,
+                f"calibrating them needs about {kept_bytes / 2**30:.3g} GiB, the cap is "
+                f"{MEMORY_CAP >> 30} GiB",
+                "take a smaller state",
+            )
         state = self.cell.start(len(tokens))
         seen: list[list[NDArray[np.float64]]] = [[] for _ in self.cell.fields]
-        for t in range(tokens.shape[1]):
+        for t in range(steps):
             state = self.cell.scan(state, tokens[:, t : t + 1])
             for field, kept, part in zip(self.cell.fields, seen, state, strict=True):
-                if field.cache or self.regime == "step" or t == tokens.shape[1] - 1:
+                pooled = field.cache or self.regime == "step"
+                if (pooled and (steps - 1 - t) % apart == 0) or t == steps - 1:
                     width = field.numbers // field.shape[0] if field.cache else field.numbers
                     newest = to_rows(part[:, -width:], CALIBRATION_INPUTS)
                     kept.append(newest.T.astype(np.float64))

@@ -34,7 +34,7 @@ def main() -> None:
     except OSError as error:
         code = _say(f"error: {error.filename or 'file'}: {error.strerror or error}", 1)
     except MemoryError:
-        code = _say("error: out of memory; take a smaller n or --engine sample", 1)
+        code = _say("error: out of memory; take a smaller n or a smaller state", 1)
     except Exception as error:
         code = _usage(error)
         if code is None:

@@ -53,13 +53,8 @@ def measure(request: Request, *, as_json: JSON = False) -> int:
 
     measured = work(request)
     output.data(measured.row, compact=as_json)
-    row = measured.row
     if not as_json:
-        wall = row["wall_ball"]
-        output.talk(
-            f"{row['model'] or row['protocol']}: {row['state_bits']} bits, success "
-            f"{row['success']:.4f}, no protocol above {'?' if wall is None else f'{wall:.4f}'}"
-        )
+        output.talk(output.summary(measured.row))
     if measured.broken:
         output.talk(f"error: an uncounted bit: {measured.broken}")
         return WALL_BROKEN
@@ -107,6 +102,13 @@ def limits(
         assert state_bits is not None
         record = report.limits(made, state_bits)
         if matrix:
+            if not made.structure.uniform:
+                raise UsageError(
+                    "matrix",
+                    query_law,
+                    "the matrix limits are for equally likely queries",
+                    "drop --matrix or --query-law",
+                )
             from statebound.protocols.limits.matrix import answer_matrix, matrix_limits
 
             record["matrix"] = matrix_limits(answer_matrix(made), state_bits)
@@ -130,6 +132,27 @@ def models(*, as_json: JSON = False) -> int:
                 "encoding": cell.encoding,
                 "parameters": ", ".join(cell.inits),
                 "config": ", ".join(cell.Config.__dataclass_fields__),
+            }
+        )
+    return _list(rows, as_json)
+
+
+@app.command()
+def protocols(*, as_json: JSON = False) -> int:
+    """List the codes and controls that --protocol takes."""
+    from inspect import getdoc
+
+    from statebound import registry
+    from statebound.experiments.request import protocol_names
+
+    rows: list[dict[str, Any]] = []
+    for name, room in sorted(protocol_names().items()):
+        module = registry.load(room, name, "protocol")
+        rows.append(
+            {
+                "protocol": name,
+                "kind": room.rpartition(".")[2].removesuffix("s"),
+                "summary": (getdoc(module) or "").splitlines()[0].rstrip("."),
             }
         )
     return _list(rows, as_json)
@@ -397,11 +420,11 @@ def plot(
     as_json: JSON = False,
 ) -> int:
     """Draw a figure from a results folder as PNG and SVG."""
-    from statebound.experiments.results import load
+    from statebound.experiments.results import load, whole
 
     if kind != "collapse":
         raise UsageError("kind", kind, "is not a known figure", "choose collapse")
-    rows = load(folder)
+    rows = whole(load(folder), folder)
     if not rows:
         raise StateboundError(f"{folder}: holds no rows yet; statebound run measures some")
     figures = _plot(rows, out or folder / kind, style)

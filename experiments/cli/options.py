@@ -25,7 +25,12 @@ LAW = Annotated[
     str, typer.Option("--query-law", help="uniform, zipf, or recency:RATE (recent asked more).")
 ]
 RAW = Annotated[bool, typer.Option("--raw", help="No header: the message's bytes alone.")]
-BOB = Annotated[str | None, typer.Option("--bob", help="optimal, learned, or model.")]
+BOB = Annotated[
+    str | None,
+    typer.Option(
+        "--bob", help="optimal, learned, or model (by default the best the engine can judge)."
+    ),
+]
 
 _MACHINE: dict[str, Any] = {
     "problem": PROBLEM,
@@ -38,7 +43,9 @@ _MACHINE: dict[str, Any] = {
     ],
     "protocol": Annotated[
         str | None,
-        typer.Option("--protocol", help="Protocol by name, module:factory, or table:FILE.npz."),
+        typer.Option(
+            "--protocol", help="See `statebound protocols`; or module:factory, table:FILE.npz."
+        ),
     ],
     "state_bits": Annotated[
         int | None, typer.Option("--state-bits", help="Message bits M of a --protocol.")
@@ -49,7 +56,7 @@ _MACHINE: dict[str, Any] = {
     "init": Annotated[str | None, typer.Option("--init", help="random or constructed.")],
     "machine_seed": Annotated[int, typer.Option("--machine-seed", help="Seed of the parameters.")],
     "numbers": Annotated[
-        int | None, typer.Option("--numbers", help="Total of numbers in the state.")
+        int | None, typer.Option("--numbers", help="Total of numbers in the state (8 or nearest).")
     ],
     "settings": Annotated[
         list[str] | None, typer.Option("--set", help="Override a config field: NAME=VALUE.")
@@ -60,7 +67,10 @@ _MACHINE: dict[str, Any] = {
     ],
     "dtype": Annotated[str, typer.Option("--dtype", help="float32 or float64.")],
     "quantiser": Annotated[
-        str | None, typer.Option("--quantiser", help="uniform, quantile or sign.")
+        str | None,
+        typer.Option(
+            "--quantiser", help="uniform, quantile or sign (quantile to 8 bits, uniform beyond)."
+        ),
     ],
     "encoding": Annotated[str | None, typer.Option("--encoding", help="bits or pairs.")],
 }

@@ -18,6 +18,25 @@ def talk(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
+def summary(row: dict[str, Any]) -> str:
+    """Return one sentence on a row: what was sent, how it did, and the nearest wall."""
+    walls = [
+        (row[f"wall_{name}"], name)
+        for name in ("ball", "streaming")
+        if row[f"wall_{name}"] is not None
+    ]
+    limit, name = min(walls, default=(None, ""))
+    bound = "no wall is proved here" if limit is None else f"none above {limit:.4f} ({name} wall)"
+    interval = ""
+    if row["interval_level"] is not None:
+        interval = f" [{row['success_low']:.4f}, {row['success_high']:.4f}]"
+    who = row["model"] or row["protocol"]
+    return (
+        f"{who}: {row['state_bits']} bits, success {row['success']:.4f}{interval} "
+        f"({row['bob']} Bob, {row['engine']}), {bound}"
+    )
+
+
 def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:
     """Return rows as a plain table; `columns` maps keys to headings."""
 

@@ -34,7 +34,7 @@ from statebound.experiments.tally import message_keys
 from statebound.jit import kernel
 from statebound.protocols.message import Bytes
 from statebound.protocols.problem import Problem
-from statebound.protocols.protocol import StreamingProtocol
+from statebound.protocols.protocol import Protocol, StreamingProtocol
 
 MOST_STATES = 1 << 20
 MEMORY_CAP = 4 << 30
@@ -209,6 +209,24 @@ def fits(problem: Problem) -> bool:
     return bool(problem.structure.parities) and problem.symbols == 2
 
 
+def refuse(protocol: Protocol) -> None:
+    """Refuse a protocol that this engine cannot run."""
+    if not isinstance(protocol, StreamingProtocol) or not protocol.is_automaton:
+        raise UsageError(
+            "engine",
+            "automaton",
+            "this protocol does not go on from its messages alone",
+            "use --regime step, or another engine",
+        )
+    if not fits(protocol.problem):
+        raise UsageError(
+            "engine",
+            "automaton",
+            f"the answers of {protocol.problem.name} here are not parities of bits of x",
+            "use --engine enumerate or sample",
+        )
+
+
 def run(protocol: StreamingProtocol[object]) -> AutomatonResult:
     """Return the exact success of an automaton's optimal Bob, by query.
 
@@ -218,16 +236,9 @@ def run(protocol: StreamingProtocol[object]) -> AutomatonResult:
         When the protocol is no automaton, an answer is no parity of bits of x, or too
         many states are reached.
     """
-    problem = protocol.problem
-    if not fits(problem):
-        raise UsageError(
-            "engine",
-            "automaton",
-            f"the answers of {problem.name} here are not parities of bits of x",
-            "use --engine enumerate or sample",
-        )
+    refuse(protocol)
     steps, laws, error = _explore(protocol)
-    parities = problem.structure.parities
+    parities = protocol.problem.structure.parities
     blocks = [list(parities[i : i + _BLOCK]) for i in range(0, len(parities), _BLOCK)]
     with ThreadPoolExecutor(max(1, min(8, os.cpu_count() or 1))) as pool:
         found = list(pool.map(lambda block: _block(steps, laws, block), blocks))

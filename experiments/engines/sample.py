@@ -7,7 +7,7 @@ the numbers of different x are independent, so a betting interval holds for thei
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,13 +38,18 @@ class SampleTally:
     right: NDArray[np.int64]
     right_at_once: int
 
+    @staticmethod
+    def joined(tallies: Sequence[SampleTally]) -> SampleTally:
+        """Return the tally of these samples in their order."""
+        return SampleTally(
+            np.concatenate([t.values for t in tallies]),
+            np.sum([t.right for t in tallies], axis=0),
+            sum(t.right_at_once for t in tallies),
+        )
+
     def __add__(self, other: SampleTally) -> SampleTally:
         """Return the tally of this sample followed by another."""
-        return SampleTally(
-            np.concatenate([self.values, other.values]),
-            self.right + other.right,
-            self.right_at_once + other.right_at_once,
-        )
+        return SampleTally.joined([self, other])
 
 
 def count_inputs(
@@ -79,7 +84,4 @@ def count(
     """Count `trials` fresh inputs, in blocks that are seeded one by one."""
     sizes = [min(BLOCK, trials - at) for at in range(0, trials, BLOCK)]
     blocks = (draw_block(protocol.problem, seed, i, size) for i, size in enumerate(sizes))
-    tally = count_inputs(protocol, answer, next(blocks))
-    for x in blocks:
-        tally += count_inputs(protocol, answer, x)
-    return tally
+    return SampleTally.joined([count_inputs(protocol, answer, x) for x in blocks])

@@ -42,7 +42,9 @@ class BlockCode(WordCode):
         self.blocks = most_blocks(self.length, self.state_bits, places, places - checks)
         if not self.blocks:
             raise no_such_size(
-                self.name, self.length, self.state_bits,
+                self.name,
+                self.length,
+                self.state_bits,
                 f"holds no block of {places} answers in {places - checks} bits",
                 _sizes(self.length, places, places - checks),
             )
@@ -84,7 +86,9 @@ class BlockCode(WordCode):
         """Return the block's size, how many there are, and what is left over."""
         return {
             "block": [self.cosets.length, self.cosets.length - self.cosets.checks],
-            "blocks": self.blocks, "raw": self._raw, "unsent": self._skipped,
+            "blocks": self.blocks,
+            "raw": self._raw,
+            "unsent": self._skipped,
         }
 
 

@@ -148,8 +148,15 @@ def nearest(words: Bits, skip: Ints, size: int, out: Bits) -> Ints:
 
 @kernel
 def _fork(
-    cost: Ints, leaf: Ints, bit: Bits, free: Ints, second: Ints, tally: Ints, row: Ints,
-    paths: int, size: int,
+    cost: Ints,
+    leaf: Ints,
+    bit: Bits,
+    free: Ints,
+    second: Ints,
+    tally: Ints,
+    row: Ints,
+    paths: int,
+    size: int,
 ) -> int:
     """Give every path both values of a bit and keep the `size` cheapest.
 

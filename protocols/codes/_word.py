@@ -43,12 +43,15 @@ class WordCode(Protocol):
     def __init__(self, problem: Problem, state_bits: int) -> None:
         if self.binary and problem.alphabet != 2:
             raise UsageError(
-                "alphabet", problem.alphabet, f"{self.name} codes bits",
+                "alphabet",
+                problem.alphabet,
+                f"{self.name} codes bits",
                 "use a problem with two answers, or the code truncation",
             )
         self.problem = problem
         self.state_bits = state_bits
         self.length = problem.queries
+        self._read: tuple[Bytes, Symbols] | None = None
 
     @abstractmethod
     def compress(self, word: Symbols) -> Symbols:
@@ -75,8 +78,10 @@ class WordCode(Protocol):
         return self.expand(bit_matrix(message, self.state_bits))
 
     def answer(self, message: Bytes, query: Queries) -> Symbols:
-        """Bob: place `query` of the word he rebuilds."""
-        return self.decode(message)[np.arange(len(query)), query]
+        """Bob: place `query` of the word he rebuilds (once for the messages he just had)."""
+        if self._read is None or not np.array_equal(self._read[0], message):
+            self._read = message.copy(), self.decode(message)
+        return self._read[1][np.arange(len(query)), query]
 
     def success(self) -> Fraction | None:
         """Return the exact average success where it is known, else None.
@@ -86,8 +91,9 @@ class WordCode(Protocol):
         wrong = self.errors() if self.problem.structure.independent else None
         if wrong is None:
             return None
-        return 1 - sum((w * e for w, e in zip(self.problem.weights, wrong, strict=True)),
-                       Fraction(0))
+        return 1 - sum(
+            (w * e for w, e in zip(self.problem.weights, wrong, strict=True)), Fraction(0)
+        )
 
     def errors(self) -> list[Fraction] | None:
         """Return how often each place is wrong for fair answers, None if unknown."""
@@ -96,7 +102,9 @@ class WordCode(Protocol):
     def describe(self) -> dict[str, Any]:
         """Return the name, the sizes and the options of the code."""
         return {
-            "protocol": self.name, "state_bits": self.state_bits, "length": self.length,
+            "protocol": self.name,
+            "state_bits": self.state_bits,
+            "length": self.length,
             **self.facts(),
         }
 
@@ -143,7 +151,9 @@ def whole_option(argument: str, value: int, low: int, high: int) -> int:
     """Check that an option lies in low..high and return it."""
     if not low <= value <= high:
         raise UsageError(
-            argument, value, f"must be in {low}..{high}",
+            argument,
+            value,
+            f"must be in {low}..{high}",
             f"pass {argument} {low if value < low else high}",
         )
     return value
@@ -159,7 +169,9 @@ def check_workspace(argument: str, value: int, size: int) -> None:
     """
     if size > 1 << 29:
         raise UsageError(
-            argument, value, f"the search would hold {size >> 20} MiB",
+            argument,
+            value,
+            f"the search would hold {size >> 20} MiB",
             f"pass a smaller {argument} or fewer answers",
         )
 

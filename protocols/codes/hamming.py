@@ -42,13 +42,12 @@ class Hamming(BlockCode):
         n, m = self.length, self.state_bits
         # One block of r checks exists from M = 2^r - 1 - r at n - M >= r.
         fits = [
-            r for r in range(2, _MOST_CHECKS + 1)
+            r
+            for r in range(2, _MOST_CHECKS + 1)
             if 0 <= m <= n and (1 << r) - 1 - r <= m and r <= n - m
         ]
         if not fits:
-            raise no_such_size(
-                self.name, n, m, "needs 1..n-2 bits", [1, n - 2] if n >= 3 else []
-            )
+            raise no_such_size(self.name, n, m, "needs 1..n-2 bits", [1, n - 2] if n >= 3 else [])
         return max(
             fits, key=lambda r: block_success(self.problem, m, (1 << r) - 1, (1 << r) - 1 - r)
         )

@@ -59,15 +59,16 @@ class Linear(WordCode):
 
     name: ClassVar[str] = "linear"
 
-    def __init__(
-        self, problem: Problem, state_bits: int, tries: int = 32, seed: int = 0
-    ) -> None:
+    def __init__(self, problem: Problem, state_bits: int, tries: int = 32, seed: int = 0) -> None:
         super().__init__(problem, state_bits)
         n = self.length
         checks = n - state_bits
         if not 0 <= checks <= min(n, _MOST_CHECKS):
             raise no_such_size(
-                self.name, n, state_bits, f"needs n - {_MOST_CHECKS} <= M <= n",
+                self.name,
+                n,
+                state_bits,
+                f"needs n - {_MOST_CHECKS} <= M <= n",
                 [max(0, n - _MOST_CHECKS), n],
             )
         self.seed = whole_option("seed", seed, 0, 2**63)

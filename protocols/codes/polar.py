@@ -165,7 +165,9 @@ class Polar(WordCode):
         if n & (n - 1) or not 0 < n <= 1 << 16:
             near = [p for p in near_power_of_two(n) if p <= 1 << 16] or [1 << 16]
             raise UsageError(
-                "n", problem.n, f"polar needs a power of two of answers, not {n}",
+                "n",
+                problem.n,
+                f"polar needs a power of two of answers, not {n}",
                 f"choose n so that there are {' or '.join(map(str, sorted(near)))} answers",
             )
         if not 0 <= state_bits <= n:

@@ -26,20 +26,26 @@ from statebound.protocols.problem import Problem, Symbols
 # first and last bit set.
 COLUMNS: dict[int, dict[int, tuple[int, ...]]] = {
     4: {
-        2: (0o17, 0o13), 3: (0o17, 0o11, 0o15), 4: (0o13, 0o15, 0o11, 0o17),
-        5: (0o17, 0o11, 0o15, 0o13, 0o11), 6: (0o15, 0o13, 0o11, 0o13, 0o15, 0o17),
+        2: (0o17, 0o13),
+        3: (0o17, 0o11, 0o15),
+        4: (0o13, 0o15, 0o11, 0o17),
+        5: (0o17, 0o11, 0o15, 0o13, 0o11),
+        6: (0o15, 0o13, 0o11, 0o13, 0o15, 0o17),
         7: (0o13, 0o15, 0o17, 0o15, 0o11, 0o15, 0o11),
         8: (0o13, 0o15, 0o13, 0o15, 0o11, 0o17, 0o17, 0o17),
     },
     7: {
-        2: (0o105, 0o173), 3: (0o173, 0o147, 0o125), 4: (0o135, 0o173, 0o157, 0o131),
+        2: (0o105, 0o173),
+        3: (0o173, 0o147, 0o125),
+        4: (0o135, 0o173, 0o157, 0o131),
         5: (0o155, 0o127, 0o123, 0o165, 0o131),
         6: (0o155, 0o151, 0o107, 0o167, 0o105, 0o133),
         7: (0o173, 0o151, 0o101, 0o137, 0o135, 0o155, 0o145),
         8: (0o141, 0o175, 0o115, 0o105, 0o127, 0o143, 0o111, 0o173),
     },
     10: {
-        2: (0o1357, 0o1605), 3: (0o1161, 0o1273, 0o1315),
+        2: (0o1357, 0o1605),
+        3: (0o1161, 0o1273, 0o1315),
         4: (0o1207, 0o1633, 0o1741, 0o1045),
         5: (0o1057, 0o1771, 0o1543, 0o1625, 0o1671),
         6: (0o1567, 0o1075, 0o1215, 0o1663, 0o1203, 0o1751),
@@ -47,7 +53,8 @@ COLUMNS: dict[int, dict[int, tuple[int, ...]]] = {
         8: (0o1217, 0o1565, 0o1771, 0o1273, 0o1063, 0o1551, 0o1103, 0o1425),
     },
     12: {
-        2: (0o4525, 0o6623), 3: (0o6741, 0o6707, 0o7455),
+        2: (0o4525, 0o6623),
+        3: (0o6741, 0o6707, 0o7455),
         4: (0o4545, 0o6561, 0o5677, 0o6653),
         5: (0o5611, 0o7547, 0o5561, 0o7573, 0o6055),
         6: (0o5201, 0o5315, 0o7757, 0o6365, 0o4405, 0o6403),
@@ -99,13 +106,18 @@ class SyndromeTrellis(WordCode):
         n = self.length
         if not any(w * (n - state_bits) == n for w in _BLOCKS):
             raise no_such_size(
-                self.name, n, state_bits, "has M = n - n/w with w in 2..8",
+                self.name,
+                n,
+                state_bits,
+                "has M = n - n/w with w in 2..8",
                 [n - n // w for w in _BLOCKS if n % w == 0],
             )
         if height not in COLUMNS:
             near = min(COLUMNS, key=lambda h: (abs(h - height), h))
             raise UsageError(
-                "height", height, f"must be {', '.join(map(str, COLUMNS))}",
+                "height",
+                height,
+                f"must be {', '.join(map(str, COLUMNS))}",
                 f"pass height {near}",
             )
         self.w = n // (n - state_bits)

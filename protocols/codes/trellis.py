@@ -23,14 +23,24 @@ from statebound.protocols.problem import Problem, Symbols
 # those for w = 4 and 8 are the best in mean distortion of 300 drawn (80 for nu = 14).
 GENERATORS: dict[int, dict[int, tuple[int, ...]]] = {
     2: {
-        2: (0o5, 0o7), 3: (0o15, 0o17), 4: (0o23, 0o35), 5: (0o53, 0o75),
-        6: (0o133, 0o171), 7: (0o247, 0o371), 8: (0o561, 0o753), 10: (0o2473, 0o3217),
-        12: (0o10627, 0o16765), 14: (0o75063, 0o56711),
+        2: (0o5, 0o7),
+        3: (0o15, 0o17),
+        4: (0o23, 0o35),
+        5: (0o53, 0o75),
+        6: (0o133, 0o171),
+        7: (0o247, 0o371),
+        8: (0o561, 0o753),
+        10: (0o2473, 0o3217),
+        12: (0o10627, 0o16765),
+        14: (0o75063, 0o56711),
     },
     4: {
-        2: (0o7, 0o5, 0o7, 0o7), 4: (0o35, 0o27, 0o33, 0o25),
-        6: (0o105, 0o111, 0o177, 0o143), 8: (0o661, 0o413, 0o503, 0o627),
-        10: (0o3603, 0o3261, 0o2435, 0o2137), 12: (0o13775, 0o14231, 0o10743, 0o16107),
+        2: (0o7, 0o5, 0o7, 0o7),
+        4: (0o35, 0o27, 0o33, 0o25),
+        6: (0o105, 0o111, 0o177, 0o143),
+        8: (0o661, 0o413, 0o503, 0o627),
+        10: (0o3603, 0o3261, 0o2435, 0o2137),
+        12: (0o13775, 0o14231, 0o10743, 0o16107),
         14: (0o63047, 0o55463, 0o51631, 0o72475),
     },
     8: {
@@ -90,7 +100,10 @@ class Trellis(WordCode):
         n = self.length
         if not any(state_bits > 0 and n == w * state_bits for w in GENERATORS):
             raise no_such_size(
-                self.name, n, state_bits, "has M = n/2, n/4 or n/8",
+                self.name,
+                n,
+                state_bits,
+                "has M = n/2, n/4 or n/8",
                 [n // w for w in GENERATORS if n % w == 0],
             )
         self.w = n // state_bits
@@ -98,7 +111,9 @@ class Trellis(WordCode):
         if memory not in known:
             near = min(known, key=lambda nu: (abs(nu - memory), nu))
             raise UsageError(
-                "memory", memory, f"rate 1/{self.w} has memory {', '.join(map(str, known))}",
+                "memory",
+                memory,
+                f"rate 1/{self.w} has memory {', '.join(map(str, known))}",
                 f"pass memory {near}",
             )
         check_workspace("memory", memory, state_bits << (memory - 1))

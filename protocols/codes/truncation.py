@@ -42,8 +42,11 @@ class Truncation(WordCode):
             down = min(max(state_bits, 0), most) // self.symbol_bits * self.symbol_bits
             sizes = [down, min(most, down + self.symbol_bits)]
             raise no_such_size(
-                self.name, self.length, state_bits,
-                f"keeps whole symbols of {self.symbol_bits} bits, at most {most} bits", sizes,
+                self.name,
+                self.length,
+                state_bits,
+                f"keeps whole symbols of {self.symbol_bits} bits, at most {most} bits",
+                sizes,
             )
         kept = state_bits // self.symbol_bits
         order = lightest_first(problem)

@@ -72,10 +72,11 @@ def needed_messages(costs: Profile, success: Fraction) -> int:
     if success <= costs.chance:
         return 1
     inside = spent = 0
-    clear = float(error * costs.unit) * (1 - 1e-9)  # below it no exact comparison is needed
+    small = costs.unit.bit_length() < 1000  # else it does not fit a float
+    clear = float(error * costs.unit) * (1 - 1e-9) if small else 0.0  # below: surely not enough
     for cost, count in costs.layers():
         ball_size, ball_cost = inside + count, spent + cost * count
-        if ball_cost / ball_size < clear:
+        if small and ball_cost / ball_size < clear:
             inside, spent = ball_size, ball_cost
             continue
         if ball_cost * error.denominator >= error.numerator * costs.unit * ball_size:

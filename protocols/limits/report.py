@@ -229,7 +229,11 @@ def bits_needed(problem: Problem, success: Fraction | float | str) -> dict[str, 
 
 def _success(value: Fraction | float | str) -> Fraction:
     try:
-        goal = Fraction(str(value))
+        text = str(value)
+        _, _, exponent = text.lower().partition("e")
+        if len(text) > 5000 or abs(int(exponent or 0)) > 300:
+            raise ValueError(text)
+        goal = Fraction(text)
     except (ValueError, ZeroDivisionError):
         goal = Fraction(0)
     if not 0 < goal <= 1:

@@ -8,6 +8,8 @@ import re
 import numpy as np
 import pytest
 
+import statebound
+
 GRU = ["--model", "gru"]
 INDEX = ["measure", "index", "--n", "8"]
 
@@ -27,6 +29,25 @@ CASES = [
     ("measure index --n 8 --model .rel:gru", "model", ".rel:gru"),
     ("measure index --n 8 --model json:nothing", "model", "json:nothing"),
     ("measure index --n 8 --model json:JSONDecoder", "model", "json:JSONDecoder"),
+    ("measure index --n 8 --model json:loads", "model", "json:loads"),
+    (
+        "measure index --n 8 --model gru --query-law recency:1e-99999999",
+        "query_law",
+        "recency:1e-99999999",
+    ),
+    ("limits index --n 8 --state-bits 1 --query-law recency:1/0", "query_law", "recency:1/0"),
+    ("limits index --n 9000 --state-bits 1 --query-law zipf", "query_law", "zipf"),
+    ("limits index --n 20000 --state-bits 1 --query-law recency:0.9", "query_law", "recency:0.9"),
+    ("limits index --n 8 --success 1e-99999999", "success", "1e-99999999"),
+    ("limits index --n 8 --state-bits 1 --query-law zipf --matrix", "matrix", "zipf"),
+    ("measure index --n 300 --model linear_attention --numbers 65536 --engine sample", "n", "300"),
+    (
+        "measure index --n 9 --model sliding_window --numbers 65536 --regime step",
+        "numbers",
+        "65536",
+    ),
+    ("run --engine automaton --models gru --n 6 --bits 0", "bits", "0"),
+    ("alice index --n 4 --model gru --x 1٠10", "x", "1٠10"),
     ("measure index --n 8 --protocol nope", "protocol", "nope"),
     ("measure index --n 8 --protocol nomodule:f", "protocol", "nomodule:f"),
     ("measure index --n 8 --protocol json:", "protocol", "json:"),
@@ -260,3 +281,24 @@ def test_plot_of_nothing(cli, tmp_path):
         outcome = cli("plot", "collapse", folder)
         assert (outcome.code, outcome.out) == (1, "")
         assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["weight_ih_l1", "weight_ih_l0_reverse", "junk"])
+def test_parameters_that_would_be_ignored_are_refused(cli, tmp_path, name):
+    path = tmp_path / "w.json"
+    path.write_text(changed(**{name: [[1.0]]}))
+    refused(cli(*INDEX, *GRU, "--weights", path), "weights", name.removesuffix("_l0"))
+
+
+def test_a_run_by_automata_measures_steps_alone(cli, tmp_path):
+    words = ["run", "--engine", "automaton", "--models", "gru", "--n", "6", "--machine-seeds", "0"]
+    outcome = cli(*words, "--out", tmp_path / "r", "--json")
+    assert outcome.code == 0
+    rows = statebound.load(tmp_path / "r")
+    assert {(row["engine"], row["regime"]) for row in rows} == {("automaton", "step")}
+
+
+def test_a_success_of_a_law_with_long_fractions(cli):
+    law = "recency:0.123456789012"
+    words = ["limits", "index", "--n", "60", "--query-law", law, "--success", "0.9", "--json"]
+    assert 0 < cli(*words).row["bits_needed"]["ball"] < 60

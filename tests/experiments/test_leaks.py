@@ -232,3 +232,22 @@ def test_every_shipped_machine_passes_replay():
         for regime in ("handoff", "step"):
             measured = measure(Request("index", 10, model=model, regime=regime, bob="model"))
             assert measured.broken is None
+
+
+class Restless(Protocol):
+    """An Alice who rolls dice, without a Bob of her own."""
+
+    def __init__(self, problem):
+        self.problem, self.state_bits = problem, 3
+        self._dice = np.random.default_rng(1)
+
+    def encode(self, x):
+        return self._dice.integers(0, 8, (len(x), 1)).astype(np.uint8)
+
+    def describe(self):
+        return {"protocol": "restless"}
+
+
+def test_alice_must_repeat_herself_with_or_without_a_bob():
+    assert replay(Restless(Index(8))) == "Alice sent another message for the same input"
+    assert replay(cut(Index(8), "gru")) is None
