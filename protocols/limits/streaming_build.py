@@ -1,10 +1,9 @@
-"""Write `streaming_table.json` afresh: some minutes of one core."""
+"""Make `streaming_table.json` afresh: some minutes of one core."""
 
 from __future__ import annotations
 
 import json
 from fractions import Fraction
-from pathlib import Path
 
 from statebound.protocols.limits.streaming_game import solve
 from statebound.protocols.limits.width_ball import width_ball
@@ -16,11 +15,8 @@ BALLS = {4: {22: Fraction(1, 50), 24: Fraction(1, 20), 26: Fraction(1, 20)}}
 """By number of states and n, the slack of J: only where the last optimum does not win."""
 
 
-def write_table(path: Path) -> None:
-    """Solve every entry and write the table to `path`, sorted by states and n.
-
-    The same call always writes the same bytes.
-    """
+def table_text() -> str:
+    """Solve every entry and return the table's text, sorted by states and n, always the same."""
     optima = []
     for states, last in OPTIMA.items():
         for n in range(1, last + 1):
@@ -42,4 +38,4 @@ def write_table(path: Path) -> None:
     ]
     rows = ",\n".join(f"  {json.dumps(row)}" for row in optima)
     more = ",\n".join(f"  {json.dumps(row)}" for row in balls)
-    path.write_text(f'{{"optima": [\n{rows}\n], "balls": [\n{more}\n]}}\n', encoding="ascii")
+    return f'{{"optima": [\n{rows}\n], "balls": [\n{more}\n]}}\n'
