@@ -128,7 +128,10 @@ def _code_points(base: Request, code: str, effective: int) -> Iterator[Request]:
     """
     refused: UsageError | None = None
     found = False
-    for bits in sorted({round(rate * effective) for rate in RATES if rate < 1}):
+    sizes = sorted({max(1, round(rate * effective)) for rate in RATES if rate < 1})
+    for bits in [*sizes, None]:
+        if bits is None and found:
+            break  # only what has no choice of size is measured without one
         point = replace(base, protocol=code, state_bits=bits, bits=1)
         try:
             protocol = subject(point)
@@ -202,5 +205,6 @@ def execute(
 
 def _label(point: Request) -> str:
     if point.model is None:
-        return f"{point.protocol} M={point.state_bits}"
+        size = "" if point.state_bits is None else f" M={point.state_bits}"
+        return f"{point.protocol}{size}"
     return f"{point.model} {point.regime} M={(point.numbers or 0) * point.bits}"

@@ -198,6 +198,9 @@ def alice(
     *,
     x: Annotated[str, typer.Option("--x", help="Alice's input, one digit a symbol.")],
     raw: RAW = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The message as hex in JSON, for reading only.")
+    ] = False,
 ) -> int:
     """Read x, and write the message to stdout for `statebound bob`."""
     from statebound.experiments.request import subject
@@ -205,6 +208,14 @@ def alice(
 
     protocol = subject(request)
     message = protocol.encode(protocol.problem.parse(x))
+    if as_json:
+        record = {
+            "state_bits": protocol.state_bits,
+            "message_bytes": protocol.message_bytes,
+            "message": message.tobytes().hex(),
+        }
+        output.data(record, compact=True)
+        return 0
     if sys.stdout.isatty():
         raise StateboundError("stdout = terminal: a message is bytes; pipe them to statebound bob")
     sys.stdout.buffer.write(send(protocol, message, raw=raw))

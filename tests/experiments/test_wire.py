@@ -197,3 +197,9 @@ def test_header_depends_on_public_facts_alone():
     assert wire.header(protocol) == wire.header(again)
     with pytest.raises(StateboundError):
         wire.receive(protocol, wire.header(protocol), raw=False)
+
+
+def test_a_message_for_reading(cli):
+    words = ["index", "--n", "9", "--model", "sliding_window", "--numbers", "9"]
+    outcome = cli("alice", *words, "--x", "110000001", "--json")
+    assert outcome.row == {"state_bits": 9, "message_bytes": 2, "message": "0301"}
