@@ -57,8 +57,13 @@ def seconds_per_megabit(
         decode.append(time.perf_counter() - middle)
     million = x.size / 1e6
     return {
-        "code": name, "n": n, "state_bits": state_bits, **options, "ready": ready,
-        "encode": min(encode) / million, "decode": min(decode) / million,
+        "code": name,
+        "n": n,
+        "state_bits": state_bits,
+        **options,
+        "ready": ready,
+        "encode": min(encode) / million,
+        "decode": min(decode) / million,
     }
 
 
