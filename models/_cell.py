@@ -112,6 +112,7 @@ class Cell(ABC):
     summary: ClassVar[str]
     encoding: ClassVar[str] = "bits"
     inits: ClassVar[tuple[str, ...]] = ("random",)
+    needs_positions: ClassVar[bool] = False  # reads only tokens that tell their position
     optional: ClassVar[tuple[str, ...]] = ()  # parameters that neither scan nor readout demands
     Config: ClassVar[type[Config]]
     fields: tuple[Field, ...]

@@ -14,32 +14,34 @@ from statebound.models._vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Units(Config):
-    """H, the number of units."""
+    """H, the number of units, each with `per_unit` state numbers."""
 
+    per_unit: ClassVar[int] = 1
     units: int
 
     @property
     def numbers(self) -> int:
-        """One number a unit."""
-        return self.units
+        """H times the numbers of a unit."""
+        return self.per_unit * self.units
 
     @classmethod
     def of(cls, numbers: int, settings: Mapping[str, int]) -> Self:
         """Any positive number of units."""
         cls.check_settings(settings)
-        return cls(settings.get("units", multiple_of(numbers, 1, "the cell")))
+        return cls(settings.get("units", multiple_of(numbers, cls.per_unit, "the cell")))
 
 
 class TorchCell(Cell):
-    """A cell whose state is h, H numbers in (-1, 1), with torch's parameters.
+    """A cell whose state begins with h, H numbers in (-1, 1), with torch's parameters.
 
     x is the one-hot token, or a row of ``embedding.weight`` (vocabulary, D) where
-    given; ``readout.weight`` (answers, H) and ``readout.bias`` make a readout.
+    given; ``readout.weight`` (answers, H) and ``readout.bias`` make a readout from h. A
+    subclass whose state is larger adds to `fields` and says so in its config.
     """
 
     gates: ClassVar[int]
     optional: ClassVar[tuple[str, ...]] = ("embedding.weight",)
-    Config = Units
+    Config: ClassVar[type[Units]] = Units
 
     def __init__(
         self, config: Units, weights: Weights, vocabulary: Vocabulary, dtype: str = "float32"
@@ -63,8 +65,8 @@ class TorchCell(Cell):
     @classmethod
     def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> Units:
         """Read H off the recurrent matrix."""
-        Units.check_settings(settings)
-        return Units(weights["weight_hh"].shape[-1])
+        cls.Config.check_settings(settings)
+        return cls.Config(weights["weight_hh"].shape[-1])
 
     @classmethod
     def random(

@@ -6,6 +6,13 @@ K key and V value dimensions, R query heads that share keys and values; k, v and
 columns of ``k_proj.weight`` (K, vocabulary), ``v_proj.weight`` (V, vocabulary) and
 ``q_proj.weight`` (R K, vocabulary). State: S, K V numbers, unbounded.
 
+With the normaliser (normalise = 1) keys and queries pass the feature map elu(x) + 1, so
+that weights are positive, and the output is their mean:
+
+    z' = z + phi(k),    o_r = phi(q_r) S' / (phi(q_r) . z' + 1e-10)
+
+which adds z, K numbers, to the state.
+
 Constructed parameters (V = 1, bits with positions): position a has key k_a and its
 bit b the value 2b - 1. While n <= K the keys are unit vectors, so that S holds the
 bits themselves; beyond, they are random signs, and bit a is read by the sign of
@@ -13,7 +20,7 @@ k_a . S, right with probability about Phi(sqrt(K / (n - 1))) before quantisation
 query token writes nothing (k = v = 0) and carries one query head for each bit of its
 parity: with u = (-1)^bit, the answer's sign is the product of the heads.
 
-Katharopoulos et al. (2020), without feature map or normaliser.
+Katharopoulos et al. (2020); without its feature map and normaliser unless asked for.
 """
 
 from __future__ import annotations
@@ -32,30 +39,45 @@ from statebound.models._vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class LinearAttentionConfig(Config):
-    """K by V."""
+    """K by V, and whether there is a normaliser (0 or 1)."""
 
     d_key: int
     d_value: int
+    normalise: int = 0
 
     @property
     def numbers(self) -> int:
-        """K times V."""
-        return self.d_key * self.d_value
+        """K times V, and K for the normaliser."""
+        return self.d_key * (self.d_value + self.normalise)
 
     @classmethod
     def of(cls, numbers: int, settings: Mapping[str, int]) -> Self:
-        """V is 1 unless set."""
+        """V is 1 unless set, and there is no normaliser."""
         cls.check_settings(settings)
         d_value = settings.get("d_value", 1)
         if d_value < 1:
             raise UsageError("set", f"d_value={d_value}", "must be positive", "pass 1 or more")
-        return cls(
-            settings.get("d_key", multiple_of(numbers, d_value, "linear_attention")), d_value
-        )
+        normalise = cls.flag(settings)
+        step = d_value + normalise
+        d_key = settings.get("d_key", multiple_of(numbers, step, "linear_attention"))
+        return cls(d_key, d_value, normalise)
+
+    @staticmethod
+    def flag(settings: Mapping[str, int]) -> int:
+        """Return the setting ``normalise``, 0 or 1."""
+        normalise = settings.get("normalise", 0)
+        if normalise > 1:
+            raise UsageError("set", f"normalise={normalise}", "must be 0 or 1", "pass 0 or 1")
+        return normalise
+
+
+def features(x: Array) -> Array:
+    """Return elu(x) + 1: x + 1 above 0 and exp(x) below."""
+    return np.where(x > 0, x + 1, np.exp(np.minimum(x, 0)))
 
 
 class LinearAttention(Cell):
-    """The un-normalised linear attention layer."""
+    """The linear attention layer."""
 
     name: ClassVar[str] = "linear_attention"
     summary: ClassVar[str] = "sum of outer products k v^T"
@@ -74,7 +96,11 @@ class LinearAttention(Cell):
         K, V = config.d_key, config.d_value
         self.fields = (Field("S", (K, V)),)
         k, v = self.table("k_proj.weight"), self.table("v_proj.weight")
+        if config.normalise:
+            k = features(k)
+            self.fields = (*self.fields, Field("z", (K,)))
         self._u: Array = np.ascontiguousarray((k[:, None] * v[None]).reshape(K * V, -1))
+        self._k: Array = k
         self._a: Array = np.ones(K * V, self.dtype)
 
     @classmethod
@@ -98,9 +124,8 @@ class LinearAttention(Cell):
     def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> LinearAttentionConfig:
         """Read K and V off the two maps."""
         LinearAttentionConfig.check_settings(settings)
-        return LinearAttentionConfig(
-            weights["k_proj.weight"].shape[0], weights["v_proj.weight"].shape[0]
-        )
+        K, V = weights["k_proj.weight"].shape[0], weights["v_proj.weight"].shape[0]
+        return LinearAttentionConfig(K, V, LinearAttentionConfig.flag(settings))
 
     @classmethod
     def random(
@@ -124,11 +149,13 @@ class LinearAttention(Cell):
         generator: np.random.Generator,
     ) -> Weights:
         """Return orthogonal or random sign keys, and the queries that read them."""
-        if not (vocabulary.positional and vocabulary.symbols == 2 and config.d_value == 1):
+        plain = config.d_value == 1 and not config.normalise
+        if not (vocabulary.positional and vocabulary.symbols == 2 and plain):
             raise UsageError(
                 "init",
                 "constructed",
-                "linear_attention is constructed for bits with positions and d_value = 1",
+                "linear_attention is constructed for bits with positions, d_value = 1 and no "
+                "normaliser",
                 "use the encoding pairs on a problem of bits, or init random",
             )
         n, K = vocabulary.length, config.d_key
@@ -149,9 +176,11 @@ class LinearAttention(Cell):
 
     def scan(self, state: State, tokens: Tokens) -> State:
         """Read tokens from `state`."""
-        out = np.empty_like(state[0])
-        real_scan(state[0], tokens, self._a, self._u, out)
-        return (out,)
+        out = tuple(np.empty_like(part) for part in state)
+        real_scan(state[0], tokens, self._a, self._u, out[0])
+        if self.config.normalise:
+            real_scan(state[1], tokens, self._a[: len(self._k)], self._k, out[1])
+        return out
 
     @property
     def has_readout(self) -> bool:
@@ -168,7 +197,11 @@ class LinearAttention(Cell):
         q = self.table("q_proj.weight").reshape(-1, self.config.d_key, self.vocabulary.size)
         sign = np.full((len(S), S.shape[2]), -1.0, S.dtype)
         for head in q:
-            sign = sign * -np.einsum("ktl,tkl->tl", head[:, tokens[:, 0]], S)
+            query = head[:, tokens[:, 0]]
+            if self.config.normalise:
+                query = features(query)
+                query = query / (np.einsum("ktl,tkl->tl", query, new[1]) + S.dtype.type(1e-10))
+            sign = sign * -np.einsum("ktl,tkl->tl", query, S)
         return np.stack([np.zeros_like(sign), sign], axis=1)
 
 

@@ -222,16 +222,23 @@ class CutMachine(StreamingProtocol[Cut]):
             codes.append(code)
         return tuple(codes)
 
-    def _decode(self, codes: tuple[Codes, ...]) -> State:
-        pairs = zip(self.quantisers, codes, strict=True)
-        return tuple(q.decode(code, self.cell.dtype) for q, code in pairs)
+    def _decode(self, codes: tuple[Codes, ...], read: int) -> State:
+        """Return the values of codes; cache entries not yet written are zeros, as at the start."""
+        values = []
+        for field, quantiser, code in zip(self.cell.fields, self.quantisers, codes, strict=True):
+            part = quantiser.decode(code, self.cell.dtype)
+            if field.cache and read < field.shape[0]:
+                width = field.numbers // field.shape[0]
+                part[:, : (field.shape[0] - read) * width] = 0
+            values.append(part)
+        return tuple(values)
 
     def _settle(self, values: State, count: int, read: int) -> Cut:
         """Close one step: in the regime ``step`` what goes on is the dequantised state."""
         if self.regime == "handoff":
             return Cut(values, None, count, read)
         codes = self._encode(values, read)
-        return Cut(self._decode(codes), codes, count, read)
+        return Cut(self._decode(codes, read), codes, count, read)
 
     @property
     def is_automaton(self) -> bool:
@@ -297,7 +304,7 @@ class CutMachine(StreamingProtocol[Cut]):
         ends = np.cumsum([f.numbers for f in self.cell.fields])[:-1]
         codes = tuple(np.split(every, ends, axis=1))
         kept = codes if self.regime == "step" else None
-        return Cut(self._decode(codes), kept, len(message), read)
+        return Cut(self._decode(codes, read), kept, len(message), read)
 
     def encode(self, x: Symbols) -> Bytes:
         """Alice: read the tokens of x, hand the state over."""

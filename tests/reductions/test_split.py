@@ -22,8 +22,14 @@ def quantised(machine: CutMachine, state, read: int):
             unused = max(0, field.shape[0] - read)
             code.reshape(len(code), field.shape[0], -1, LANES)[:, :unused] = 0
         codes.append(code)
-    pairs = zip(machine.quantisers, codes, strict=True)
-    return codes, tuple(q.decode(code, machine.cell.dtype) for q, code in pairs)
+    values = []
+    for field, quantiser, code in zip(machine.cell.fields, machine.quantisers, codes, strict=True):
+        part = quantiser.decode(code, machine.cell.dtype)
+        if field.cache:  # what was never written is what the start state holds
+            unused = max(0, field.shape[0] - read)
+            part.reshape(len(part), field.shape[0], -1, LANES)[:, :unused] = 0
+        values.append(part)
+    return codes, tuple(values)
 
 
 def one_process(machine: CutMachine, tokens: np.ndarray, handoff: int):

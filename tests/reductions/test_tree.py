@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from statebound.errors import UsageError
+from statebound.models._build import family
 from statebound.protocols.problems.index import Index
 from statebound.protocols.problems.istree import IsTree
 from statebound.reductions.machine import cut
@@ -42,7 +43,8 @@ def test_growing_all_prefixes_gives_every_message_in_order(model, problem, regim
                 encoding=encoding,
             )
         except UsageError:
-            if init != "constructed":  # hand-made parameters exist for some languages only
+            blind = encoding == "bits" and family(name).needs_positions
+            if init != "constructed" and not blind:  # made by hand for some languages only
                 raise
             return
         message = machine.message(grown(machine))
