@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statebound.errors import UsageError
-from statebound.experiments.collision_trails import Words, inputs_of, message_words, mix, walk
+from statebound.experiments.collision_trails import Words, inputs_of, mix, walk
+from statebound.experiments.tally import message_keys
 from statebound.protocols.message import Bytes
 from statebound.protocols.problem import Problem, Symbols
 from statebound.protocols.protocol import Protocol
@@ -162,7 +163,7 @@ def _exhaustive(protocol: Protocol, seed: int) -> Search:
     )
     sent = np.concatenate([protocol.encode(x[a : a + _BATCH]) for a in range(0, total, _BATCH)])
     if protocol.state_bits <= 64:
-        keys = message_words(sent)
+        keys = message_keys(sent)
     else:  # exact labels: a hash could hide a collision, and None would prove nothing
         labels = np.unique(sent, axis=0, return_inverse=True)[1]
         keys = labels.reshape(-1).astype(np.uint64)
@@ -263,8 +264,8 @@ def _salt(seed: int) -> int:
 def _keys(message: Bytes) -> NDArray[np.uint64]:
     """Return 64-bit keys: the message itself to 64 bits, a hash of it beyond."""
     if message.shape[1] <= 8:
-        return message_words(message)
+        return message_keys(message)
     key = np.zeros(len(message), np.uint64)
     for a in range(0, message.shape[1], 8):
-        key = mix(key ^ message_words(message[:, a : a + 8]))
+        key = mix(key ^ message_keys(message[:, a : a + 8]))
     return key

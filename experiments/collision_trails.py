@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from statebound.protocols.message import Bytes
+from statebound.experiments.tally import message_keys
 from statebound.protocols.problem import Problem, Symbols
 from statebound.protocols.protocol import Protocol
 
@@ -61,13 +61,6 @@ def inputs_of(problem: Problem, words: Words, salt: int) -> Symbols:
     return ((shorts * np.uint32(problem.symbols)) >> np.uint32(16)).astype(np.uint8)
 
 
-def message_words(message: Bytes) -> Words:
-    """Read messages of at most 8 bytes as numbers: (B, bytes) to (B,)."""
-    wide = np.zeros((len(message), 8), np.uint8)
-    wide[:, : message.shape[1]] = message
-    return wide.view("<u8")[:, 0].astype(np.uint64)
-
-
 class _Walk:
     """The map F of one salt, and the count of its steps."""
 
@@ -84,7 +77,7 @@ class _Walk:
         """Return F of these messages."""
         self.steps += len(words)
         x = inputs_of(self.protocol.problem, words, self.salt)
-        return message_words(self.protocol.encode(x))
+        return message_keys(self.protocol.encode(x))
 
     def is_end(self, words: Words) -> Mask:
         """Whether messages are distinguished: a hash, so that dull messages do not matter."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from io import BytesIO
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from matplotlib.figure import Figure
 
 from statebound import __version__
 from statebound.errors import StateboundError
+from statebound.experiments.results import write_atomically
 
 DPI = 200
 _SALT = "statebound"  # names inside an SVG are hashes; a fixed salt repeats them
@@ -57,26 +57,13 @@ def save(figure: Figure, stem: Path, command: str, digest: str) -> list[Path]:
     try:
         stem.parent.mkdir(parents=True, exist_ok=True)
         for path, content in contents.items():
-            _replace(path, content)
+            write_atomically(path, content)
     except OSError as error:
         raise StateboundError(
             f"{stem}: the figure cannot be written ({error.strerror or error}); "
             "choose a writable folder"
         ) from error
     return list(contents)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write to a neighbour first, then rename: a reader sees the old file or the new."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _printable(text: str) -> str:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from statebound.errors import UsageError
 from statebound.experiments import collision, collision_trails
 from statebound.experiments.collision import find_collision, verify
+from statebound.experiments.tally import message_keys
 from statebound.protocols.message import Bytes, byte_length, from_bits
 from statebound.protocols.problem import Problem, Symbols
 from statebound.protocols.problems.index import Index
@@ -269,8 +270,8 @@ def test_the_mixing_is_a_bijection_and_balanced() -> None:
 
 def test_message_words_read_little_endian() -> None:
     message = np.array([[1, 2], [255, 0]], np.uint8)
-    assert collision_trails.message_words(message).tolist() == [513, 255]
-    assert collision_trails.message_words(np.zeros((2, 0), np.uint8)).tolist() == [0, 0]
+    assert message_keys(message).tolist() == [513, 255]
+    assert message_keys(np.zeros((2, 0), np.uint8)).tolist() == [0, 0]
 
 
 def test_no_bits_at_all() -> None:
