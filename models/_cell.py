@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -27,6 +27,7 @@ Array = NDArray[Any]
 State = tuple[Array, ...]
 Tokens = NDArray[np.int32]
 Weights = dict[str, Array]
+Settle = Callable[[int, State], State]
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,15 @@ class Cell(ABC):
     @abstractmethod
     def scan(self, state: State, tokens: Tokens) -> State:
         """Read tokens (tiles, T, LANES) from `state`; T may be 0."""
+
+    def step(self, state: State, tokens: Tokens, settle: Settle) -> State:
+        """Read one token (tiles, 1, LANES) in a machine that quantises every step.
+
+        `settle` takes the number of a field and the new values from that field on, and
+        returns what a quantised machine holds in their place. A model whose parts read
+        each other's outputs settles each part before the next one reads it.
+        """
+        return settle(0, self.scan(state, tokens))
 
     def start(self, tiles: int) -> State:
         """Return the public start state for a number of tiles: zeros."""

@@ -211,9 +211,11 @@ class CutMachine(StreamingProtocol[Cut]):
             samples.append(np.tile(sample, (field.numbers // len(sample), 1)))
         return samples
 
-    def _encode(self, values: State, read: int) -> tuple[Codes, ...]:
+    def _encode(self, values: State, read: int, first: int = 0) -> tuple[Codes, ...]:
+        """Return the codes of the fields from number `first` on."""
         codes = []
-        for field, quantiser, part in zip(self.cell.fields, self.quantisers, values, strict=True):
+        parts = self._parts()[first : first + len(values)]
+        for (field, quantiser), part in zip(parts, values, strict=True):
             _require_finite(field.name, part)
             code = quantiser.encode(part)
             if field.cache and read < field.shape[0]:
@@ -222,10 +224,11 @@ class CutMachine(StreamingProtocol[Cut]):
             codes.append(code)
         return tuple(codes)
 
-    def _decode(self, codes: tuple[Codes, ...], read: int) -> State:
+    def _decode(self, codes: tuple[Codes, ...], read: int, first: int = 0) -> State:
         """Return the values of codes; cache entries not yet written are zeros, as at the start."""
         values = []
-        for field, quantiser, code in zip(self.cell.fields, self.quantisers, codes, strict=True):
+        parts = self._parts()[first : first + len(codes)]
+        for (field, quantiser), code in zip(parts, codes, strict=True):
             part = quantiser.decode(code, self.cell.dtype)
             if field.cache and read < field.shape[0]:
                 width = field.numbers // field.shape[0]
@@ -233,8 +236,20 @@ class CutMachine(StreamingProtocol[Cut]):
             values.append(part)
         return tuple(values)
 
-    def _settle(self, values: State, count: int, read: int) -> Cut:
-        """Close one step: in the regime ``step`` what goes on is the dequantised state."""
+    def _step(self, state: Cut, token: NDArray[np.int32]) -> Cut:
+        """Read one token (tiles, 1, LANES): what goes on is the dequantised state."""
+        read, codes = state.read + 1, dict[int, Codes]()
+
+        def settle(first: int, values: State) -> State:
+            fresh = self._encode(values, read, first)
+            codes.update(enumerate(fresh, first))
+            return self._decode(fresh, read, first)
+
+        values = self.cell.step(state.values, token, settle)
+        return Cut(values, tuple(codes[i] for i in range(len(values))), state.count, read)
+
+    def _grown(self, values: State, count: int, read: int) -> Cut:
+        """Close a step that was taken in one piece."""
         if self.regime == "handoff":
             return Cut(values, None, count, read)
         codes = self._encode(values, read)
@@ -270,19 +285,19 @@ class CutMachine(StreamingProtocol[Cut]):
             values = self.cell.scan(state.values, lanes)
             return Cut(values, None, state.count, state.read + tokens.shape[1])
         for t in range(tokens.shape[1]):
-            values = self.cell.scan(state.values, lanes[:, t : t + 1])
-            state = self._settle(values, state.count, state.read + 1)
+            state = self._step(state, lanes[:, t : t + 1])
         return state
 
     def branch(self, state: Cut, position: int) -> Cut:
         """Let every state read every symbol at `position`."""
         block = self.encoding.block(position)  # (symbols, tokens)
         fan, count = len(block), state.count
-        if count % LANES:  # lanes of different parents share a tile: gather, then scan
+        whole = self.regime == "handoff" or type(self.cell).step is Cell.step
+        if count % LANES or not whole:  # lanes of different parents share a tile, or parts settle
             parents = np.tile(np.arange(count), fan)
             return self.extend(self.take(state, parents), np.repeat(block, count, axis=0))
-        first = self.cell.branch(state.values, np.ascontiguousarray(block[:, 0]))
-        grown = self._settle(first, fan * count, state.read + 1)
+        values = self.cell.branch(state.values, np.ascontiguousarray(block[:, 0]))
+        grown = self._grown(values, fan * count, state.read + 1)
         if block.shape[1] == 1:
             return grown
         return self.extend(grown, np.repeat(block[:, 1:], count, axis=0))
