@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statebound.errors import UsageError
+from statebound.models._dual import Terms
 from statebound.models._lanes import LANES
 from statebound.models._vocabulary import Vocabulary
 
@@ -186,6 +187,13 @@ class Cell(ABC):
             np.broadcast_to(every[:, None, None], (fan * tiles, 1, LANES))
         )
         return self.scan(tuple(np.tile(part, (fan, 1, 1)) for part in state), spread)
+
+    def both_forms(self, tokens: Array) -> tuple[Array, Terms]:
+        """Return what is read at each of tokens (T,), (T, numbers), and its attention form.
+
+        From the start, before gates and norms.
+        """
+        raise TypeError(f"{self.name} has no attention form")
 
     @property
     def has_readout(self) -> bool:

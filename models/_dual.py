@@ -17,6 +17,8 @@ Dao and Gu (2024), "Transformers are SSMs"; Katharopoulos et al. (2020).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +26,63 @@ from statebound.errors import UsageError
 
 Floats = NDArray[np.float64]
 FORMS = ("recurrent", "quadratic")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the attention form of a layer is made of, for one sequence of T inputs.
+
+    Attributes
+    ----------
+    q, k, v
+        (T, H, K), (T, H, K), (T, H, V), scaled and mapped already.
+    log_decay, angles, normalise
+        As `quadratic` takes them.
+    skip
+        (T, H, V), added to its outputs; none is 0.
+    groups
+        How many heads have keys of their own, where not all.
+    """
+
+    q: Floats
+    k: Floats
+    v: Floats
+    log_decay: Floats | None = None
+    angles: Floats | None = None
+    normalise: bool = False
+    skip: Floats | None = None
+    groups: int | None = None
+
+    def outputs(self) -> Floats:
+        """Return what the layer reads, (T, H, V), by attention over all inputs so far."""
+        o = quadratic(
+            self.q,
+            self.k,
+            self.v,
+            log_decay=self.log_decay,
+            angles=self.angles,
+            normalise=self.normalise,
+        )
+        return o if self.skip is None else o + self.skip
+
+    def crossing_bits(self, form: str, tokens: int, bits: int) -> int:
+        """Return how many bits cross a handoff after so many tokens, see `crossing_bits`."""
+        _, heads, d_key = self.k.shape
+        return crossing_bits(
+            form,
+            tokens,
+            heads=heads,
+            d_key=d_key,
+            d_value=self.v.shape[2],
+            bits=bits,
+            groups=self.groups,
+            normalise=self.normalise,
+        )
+
+
+def by_head(rows: Floats, heads: int) -> Floats:
+    """Return rows (H C, T) as (T, H, C), in float64."""
+    return np.asarray(rows, np.float64).T.reshape(rows.shape[1], heads, -1)
 
 
 def spans(g: Floats) -> Floats:

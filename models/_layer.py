@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from statebound.models._cell import Array, Cell, Config, Field, State, Tokens, Weights
+from statebound.models._dual import Terms
 from statebound.models._lanes import LANES
 from statebound.models._vocabulary import Vocabulary
 
@@ -116,6 +117,15 @@ class Layer:
         return y.reshape(self.width, len(which), -1).transpose(1, 0, 2)
 
 
+@runtime_checkable
+class Dual(Protocol):
+    """A layer that has an attention form."""
+
+    def dual(self, streams: Array) -> Terms:
+        """Return the attention form of one sequence from the start, a column an input."""
+        ...
+
+
 class LayerCell(Cell):
     """A model of one layer: ``embedding.weight`` (vocabulary, D), the layer, a readout.
 
@@ -171,6 +181,18 @@ class LayerCell(Cell):
     def scan(self, state: State, tokens: Tokens) -> State:
         """Read tokens from `state`."""
         return self._layer.advance(state, self._streams, tokens)
+
+    def both_forms(self, tokens: Array) -> tuple[Array, Terms]:
+        """Return what the layer reads at each token, and its attention form."""
+        if not isinstance(self._layer, Dual):
+            return super().both_forms(tokens)
+        state, reads = self.start(1), []
+        for token in tokens:
+            which = np.full((1, 1, LANES), token, np.int32)
+            new = self.scan(state, which)
+            reads.append(self._layer.read(state, new, self._streams, which)[0, :, 0])
+            state = new
+        return np.stack(reads), self._layer.dual(np.ascontiguousarray(self._streams[:, tokens]))
 
     @property
     def has_readout(self) -> bool:

@@ -84,6 +84,13 @@ class ShortConv:
         _convolve(kept, x, which, self._weight, self._bias, y, left)
         return silu(y), left
 
+    def whole(self, x: Array) -> Array:
+        """Return the activated outputs of one sequence x (C, T) from the start."""
+        taps, T = self._weight.shape[1], x.shape[1]
+        line = np.pad(x, ((0, 0), (taps - 1, 0)))
+        y = sum(self._weight[:, j, None] * line[:, j : j + T] for j in range(taps))
+        return silu(np.ascontiguousarray(y + self._bias[:, None], x.dtype))
+
     def block(self, tiles: int) -> int:
         """Return how many tokens of this many tiles to convolve at once."""
         return max(1, BLOCK // (len(self._weight) * tiles * LANES))

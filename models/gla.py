@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from statebound.models._cell import Array, Field, State, Tokens, Weights
+from statebound.models._dual import Terms, by_head
 from statebound.models._heads import HeadsConfig, dense, parts, positive
 from statebound.models._layer import Layer, LayerCell
 from statebound.models._linear import linear
@@ -126,6 +127,11 @@ class GLALayer(Layer):
         """Return o, (tiles, H V, LANES)."""
         q = self._split(streams)[3]
         return read(new[0], self.config.heads, self.config.d_value, q, which)
+
+    def dual(self, streams: Array) -> Terms:
+        """Return the attention form of a sequence, one column an input."""
+        k, v, a, q, _ = (by_head(part, self.config.heads) for part in self._split(streams))
+        return Terms(q, k, v, log_decay=np.log(a))
 
     def emit(self, reads: Array, streams: Array) -> Array:
         """Return W_o (norm(o) * silu(gate))."""

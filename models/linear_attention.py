@@ -34,6 +34,8 @@ import numpy as np
 from statebound.errors import UsageError
 from statebound.models._cell import Array, Cell, Config, Field, State, Tokens, Weights, multiple_of
 from statebound.models._diagonal import real_scan
+from statebound.models._dual import Terms
+from statebound.models._lanes import LANES
 from statebound.models._vocabulary import Vocabulary
 
 
@@ -181,6 +183,17 @@ class LinearAttention(Cell):
         if self.config.normalise:
             real_scan(state[1], tokens, self._a[: len(self._k)], self._k, out[1])
         return out
+
+    def both_forms(self, tokens: Array) -> tuple[Array, Terms]:
+        """Return q S', over q . z' with the normaliser, at each token; q = k without queries."""
+        K, V, normalise = self.config.d_key, self.config.d_value, bool(self.config.normalise)
+        k, v = self._k.T[tokens, None], self.table("v_proj.weight").T[tokens, None]
+        state, outputs = self.start(1), []
+        for token, q in zip(tokens, k[:, 0], strict=True):
+            state = self.scan(state, np.full((1, 1, LANES), token, np.int32))
+            S = state[0][0, :, 0].reshape(K, V)
+            outputs.append(q @ S / (q @ state[1][0, :, 0] if normalise else 1.0))
+        return np.stack(outputs), Terms(k, k, v, normalise=normalise)
 
     @property
     def has_readout(self) -> bool:

@@ -31,6 +31,7 @@ import numpy as np
 
 from statebound.errors import UsageError
 from statebound.models._cell import Array, Config, Field, State, Tokens, Weights
+from statebound.models._dual import Terms, by_head
 from statebound.models._heads import dense, parts, positive, solve, step_biases
 from statebound.models._layer import Layer, LayerCell
 from statebound.models._linear import linear
@@ -214,6 +215,17 @@ class Mamba2Layer(Layer):
         y = read(new[0], self.config.heads, self.config.head_dim, C, at)
         total: Array = y + skip.transpose(1, 0, 2)
         return total
+
+    def dual(self, streams: Array) -> Terms:
+        """Return the attention form of a sequence from the start, one column an input."""
+        heads, groups = self.config.heads, self.config.groups
+        xBC, dt, a, _ = self._split(streams)
+        if self._conv is not None:
+            xBC = self._conv.whole(xBC)
+        x, B, C = self._parts(xBC)
+        k, q = (np.repeat(by_head(m, groups), heads // groups, axis=1) for m in (B, C))
+        v, skip = by_head(self._driven(x, dt), heads), by_head(self._skip * x, heads)
+        return Terms(q, k, v, log_decay=np.log(a.T.astype(float)), skip=skip, groups=groups)
 
     def emit(self, reads: Array, streams: Array) -> Array:
         """Return W_out norm(y * silu(z))."""

@@ -30,6 +30,7 @@ import numpy as np
 
 from statebound.jit import fma, kernel
 from statebound.models._cell import Array, Field, State, Tokens, Weights
+from statebound.models._dual import Terms, by_head
 from statebound.models._heads import HeadsConfig, parts, positive
 from statebound.models._lanes import LANES
 from statebound.models._layer import Layer, LayerCell
@@ -165,6 +166,13 @@ class RetNetLayer(Layer):
         """Return o, (tiles, H V, LANES)."""
         q = self._split(streams)[2]
         return read(new[0], self.config.heads, self.config.d_value, q, which)
+
+    def dual(self, streams: Array) -> Terms:
+        """Return the attention form of a sequence, one column an input."""
+        heads, d_key = self.config.heads, self.config.d_key
+        k, v, q, _ = (by_head(part, heads) for part in self._split(streams))
+        g = np.broadcast_to(np.log(decays(heads)), k.shape[:2])
+        return Terms(q, k, v, log_decay=g, angles=angles(d_key)[: d_key // 2 * 2 : 2])
 
     def emit(self, reads: Array, streams: Array) -> Array:
         """Return W_o (norm(o) * silu(gate))."""

@@ -128,6 +128,10 @@ class Problem(ABC):
         """Return what identifies this problem among its kind, for headers and rows."""
         return {"n": self.n}
 
+    def __repr__(self) -> str:
+        """Return the name and the options."""
+        return f"{self.name}({', '.join(f'{k}={v}' for k, v in self.options().items())})"
+
     def parse(self, text: str) -> Symbols:
         """Read one x written as digits, first symbol first: (1, length).
 

@@ -37,7 +37,7 @@ def test_the_first_screen_holds_two_commands():
     run, test = (block.rstrip("\n") for block in blocks("sh"))
     assert "\n" not in run + test
     assert run.endswith("statebound run")
-    assert test.endswith("python -m pytest")
+    assert test.endswith("python -m pytest -n auto")
     assert all(c.startswith("python3 -m venv .venv && .venv/bin/pip install ") for c in (run, test))
     assert README.index(test) < README.index("## ")
 
