@@ -62,15 +62,23 @@ class KvH2OConfig(Config):
         """K is 2, V is 1, and H is half of the positions, unless set."""
         cls.check_settings(settings)
         d_key, d_value = checked_value(settings, "d_key", 2), checked_value(settings, "d_value", 1)
-        if "heavy" in settings and "recent" in settings:
-            room = settings["heavy"] + settings["recent"]
-        else:
+        heavy, recent = settings.get("heavy"), settings.get("recent")
+        if heavy is None or recent is None:
             room = multiple_of(numbers, d_key + d_value + 1, "kv_h2o")
-        if "recent" in settings:
-            heavy = settings.get("heavy", max(0, room - settings["recent"]))
-        else:
-            heavy = settings.get("heavy", room // 2)
-        return cls(heavy, checked_value(settings, "recent", max(1, room - heavy)), d_key, d_value)
+            if room < 2:
+                least = 2 * (d_key + d_value + 1)
+                raise UsageError(
+                    "numbers", numbers, "kv_h2o keeps at least two tokens", f"pass {least}"
+                )
+            if recent is None:
+                recent = room - (room // 2 if heavy is None else heavy)
+            heavy = room - recent if heavy is None else heavy
+        for name, value in (("heavy", heavy), ("recent", recent)):
+            if value < 1:
+                raise UsageError(
+                    "set", f"{name}={value}", "must be at least 1", "or take kv_fifo, all recent"
+                )
+        return cls(heavy, recent, d_key, d_value)
 
 
 @kernel
@@ -168,7 +176,7 @@ class KvH2O(CacheCell):
     ) -> None:
         super().__init__(config, weights, vocabulary, dtype)
         self._place = places(vocabulary, self.name)
-        heavy = self.entries(config.heavy, "heavy_", cache=False) if config.heavy else ()
+        heavy = self.entries(config.heavy, "heavy_", cache=False)
         scores = Field("scores", (config.positions,), low=0.0)
         self.fields = (*heavy, *self.entries(config.recent), scores)
         q = np.asarray(weights["q_proj.weight"], np.float64) / np.sqrt(config.d_key)
@@ -194,8 +202,8 @@ class KvH2O(CacheCell):
                 "pass --set heavy=H and --set recent=R",
             )
         d_key, d_value = weights["k_proj.weight"].shape[0], weights["v_proj.weight"].shape[0]
-        recent = checked_value(settings, "recent", 1)
-        return KvH2OConfig(settings["heavy"], recent, d_key, d_value)
+        heavy, recent = (checked_value(settings, name, 1) for name in ("heavy", "recent"))
+        return KvH2OConfig(heavy, recent, d_key, d_value)
 
     def scan(self, state: State, tokens: Tokens) -> State:
         """Read tokens from `state`."""
@@ -205,9 +213,7 @@ class KvH2O(CacheCell):
         entries = np.concatenate([keys, values, parts[-1]], axis=2)
         _scan(entries, tokens, self._place, self._k, self._q, self._v, H)
         values, keys, score = entries[:, :, K : K + V], entries[:, :, :K], entries[:, :, K + V :]
-        every = [values[:, H:], keys[:, H:], score]
-        if H:
-            every = [values[:, :H], keys[:, :H], *every]
+        every = [values[:, :H], keys[:, :H], values[:, H:], keys[:, H:], score]
         return tuple(np.ascontiguousarray(p).reshape(len(p), -1, LANES) for p in every)
 
     def _shaped(self, state: State) -> list[tuple[Array, int]]:
@@ -221,8 +227,6 @@ class KvH2O(CacheCell):
         heavy, recent = min(max(n - R, 0), H), min(n, R)
         *parts, _ = self._shaped(state)
         last = [newest(part, width, recent) for part, width in parts[-2:]]
-        if not H:
-            return last
         first = [part[:, : heavy * width] for part, width in parts[:2]]
         return [np.concatenate(pair, axis=1) for pair in zip(first, last, strict=True)]
 
