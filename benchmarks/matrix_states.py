@@ -1,6 +1,6 @@
 """Matrix-state scans against a vectorised torch loop over time.
 
-    python benchmarks/matrix.py [--sizes 8,16] [--batch 16384] [--steps 32] [--repeats 5]
+    python benchmarks/matrix_states.py [--sizes 8,16] [--batch 16384] [--steps 32] [--repeats 5]
 
 The same keys, values and gates, looked up by the same bit tokens, float32, two threads
 each: here two halves of the batch on a thread pool that calls kernels without the

@@ -1,6 +1,6 @@
-"""GRU scan and prefix tree against torch.nn.GRU and a vectorised numpy loop.
+"""GRU and LSTM scans and prefix trees against torch.nn and a vectorised numpy loop.
 
-    python benchmarks/gru.py [--units 8,16,32,64] [--batch 16384] [--repeats 5] [--json]
+    python benchmarks/recurrent.py [--cell gru] [--units 8,16,32,64] [--batch 16384] [--json]
 
 The same weights, the same batch of bit tokens, float32, two threads each: here two
 halves of the batch on a thread pool that calls kernels without the interpreter's lock.
@@ -36,6 +36,7 @@ from statebound.models._lanes import LANES, to_lanes, to_rows
 
 THREADS = 2
 LAYOUTS = ("batch_first", "time_major")
+GATES = {"gru": 3, "lstm": 4}
 TILE_LEVELS = 7  # one tile holds the prefixes of log2(LANES) bits
 CHUNK_LEVELS = 6  # levels that a thread grows by itself below one tile
 Floats = NDArray[np.float32]
@@ -48,14 +49,17 @@ def seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - begun
 
 
-def draw(units: int, batch: int, steps: int) -> tuple[dict[str, Floats], NDArray[np.int32]]:
+def draw(
+    cell: str, units: int, batch: int, steps: int
+) -> tuple[dict[str, Floats], NDArray[np.int32]]:
     """Return torch-named parameters within 1/sqrt(units) and tokens (batch, steps)."""
     generator = np.random.Generator(np.random.PCG64(units))
+    rows = GATES[cell] * units
     shapes = {
-        "weight_ih_l0": (3 * units, 2),
-        "weight_hh_l0": (3 * units, units),
-        "bias_ih_l0": (3 * units,),
-        "bias_hh_l0": (3 * units,),
+        "weight_ih_l0": (rows, 2),
+        "weight_hh_l0": (rows, units),
+        "bias_ih_l0": (rows,),
+        "bias_hh_l0": (rows,),
     }
     bound = units**-0.5
     weights = {
@@ -65,8 +69,30 @@ def draw(units: int, batch: int, steps: int) -> tuple[dict[str, Floats], NDArray
     return weights, generator.integers(0, 2, (batch, steps), dtype=np.int32)
 
 
-def numpy_loop(weights: dict[str, Floats], tokens: NDArray[np.int32]) -> Floats:
+def numpy_loop(cell: str, weights: dict[str, Floats], tokens: NDArray[np.int32]) -> Floats:
     """Run the recurrence with one matrix product and vectorised gates a step."""
+    return (gru_loop if cell == "gru" else lstm_loop)(weights, tokens)
+
+
+def lstm_loop(weights: dict[str, Floats], tokens: NDArray[np.int32]) -> Floats:
+    """Return the last h (batch, H) of an LSTM."""
+    H = weights["weight_hh_l0"].shape[1]
+    both = weights["bias_ih_l0"] + weights["bias_hh_l0"]
+    inputs = (weights["weight_ih_l0"] + both[:, None]).T.copy()
+    U = weights["weight_hh_l0"].T.copy()
+    h = np.zeros((len(tokens), H), np.float32)
+    c = np.zeros_like(h)
+    one = np.float32(1)
+    for t in range(tokens.shape[1]):
+        a = inputs[tokens[:, t]] + h @ U
+        i, f, o = (one / (one + np.exp(-a[:, j * H : (j + 1) * H])) for j in (0, 1, 3))
+        c = f * c + i * np.tanh(a[:, 2 * H : 3 * H])
+        h = o * np.tanh(c)
+    return h
+
+
+def gru_loop(weights: dict[str, Floats], tokens: NDArray[np.int32]) -> Floats:
+    """Return the last h (batch, H) of a GRU."""
     H = weights["weight_hh_l0"].shape[1]
     inputs = (weights["weight_ih_l0"] + weights["bias_ih_l0"][:, None]).T.copy()
     U, b = weights["weight_hh_l0"].T.copy(), weights["bias_hh_l0"]
@@ -86,11 +112,15 @@ class Scan:
     """The project's cell on a batch, two halves on two threads."""
 
     def __init__(
-        self, weights: dict[str, Floats], tokens: NDArray[np.int32], pool: ThreadPoolExecutor
+        self,
+        cell: str,
+        weights: dict[str, Floats],
+        tokens: NDArray[np.int32],
+        pool: ThreadPoolExecutor,
     ) -> None:
         vocabulary = Vocabulary(tokens.shape[1], 2, False, 0, 2)
         given: dict[str, Any] = dict(weights)
-        self.cell: Cell = build(family("gru"), vocabulary, weights=given)[0]
+        self.cell: Cell = build(family(cell), vocabulary, weights=given)[0]
         self.pool, self.batch = pool, len(tokens)
         lanes = to_lanes(tokens)
         cuts = np.linspace(0, len(lanes), THREADS + 1).astype(int)
@@ -124,9 +154,11 @@ class Scan:
 
 
 class Torch:
-    """torch.nn.GRU in a process of its own, timed on request."""
+    """torch.nn in a process of its own, timed on request."""
 
-    def __init__(self, weights: dict[str, Floats], tokens: NDArray[np.int32], folder: Path) -> None:
+    def __init__(
+        self, cell: str, weights: dict[str, Floats], tokens: NDArray[np.int32], folder: Path
+    ) -> None:
         inputs, self.outputs = folder / "inputs.npz", folder / "outputs.npz"
         arrays: dict[str, Any] = {"tokens": tokens, **weights}
         np.savez(inputs, **arrays)
@@ -136,7 +168,7 @@ class Torch:
             "NUMBA_THREADING_LAYER": "workqueue",
         }
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "--torch-worker", str(inputs), str(self.outputs)],
+            [sys.executable, __file__, "--torch-worker", cell, str(inputs), str(self.outputs)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -162,7 +194,7 @@ class Torch:
         self.process.wait()
 
 
-def torch_worker(inputs: Path, outputs: Path) -> None:
+def torch_worker(cell: str, inputs: Path, outputs: Path) -> None:
     """Answer every layout named on stdin with the seconds of one run."""
     try:
         import torch
@@ -178,9 +210,12 @@ def torch_worker(inputs: Path, outputs: Path) -> None:
     nets = {}
     with torch.inference_mode():
         for layout in LAYOUTS:
-            nets[layout] = torch.nn.GRU(2, H, batch_first=layout == "batch_first")
+            kind = torch.nn.GRU if cell == "gru" else torch.nn.LSTM
+            nets[layout] = kind(2, H, batch_first=layout == "batch_first")
             nets[layout].load_state_dict(arrays)
-        np.savez(outputs, **{k: net(given[k])[1][0].numpy() for k, net in nets.items()})
+        last = {layout: net(given[layout])[1] for layout, net in nets.items()}
+        h = {k: v[0] if cell == "gru" else v[0][0] for k, v in last.items()}
+        np.savez(outputs, **{layout: each.numpy() for layout, each in h.items()})
         print("ready", flush=True)
         for line in sys.stdin:
             layout = line.strip()
@@ -198,20 +233,21 @@ def sgemm_rate(repeats: int) -> float:
 def measure(units: int, arguments: argparse.Namespace, rate: float) -> dict[str, Any]:
     """Return one row of the table."""
     batch, steps, depth = arguments.batch, arguments.steps, arguments.depth
-    weights, tokens = draw(units, batch, steps)
+    cell = arguments.cell
+    weights, tokens = draw(cell, units, batch, steps)
     with ThreadPoolExecutor(THREADS) as pool, tempfile.TemporaryDirectory() as folder:
-        scan = Scan(weights, tokens, pool)
-        torch = Torch(weights, tokens, Path(folder))
+        scan = Scan(cell, weights, tokens, pool)
+        torch = Torch(cell, weights, tokens, Path(folder))
         ours = scan.rows()
         scan.leaves(TILE_LEVELS + CHUNK_LEVELS + 1)
-        differences = {"numpy": float(np.abs(ours - numpy_loop(weights, tokens)).max())}
+        differences = {"numpy": float(np.abs(ours - numpy_loop(cell, weights, tokens)).max())}
         if torch.ready:
             with np.load(torch.outputs) as held:
                 for layout in LAYOUTS:
                     differences[layout] = float(np.abs(ours - held[layout]).max())
         kinds: dict[str, Callable[[], float]] = {
             "scan": lambda: seconds(scan.run),
-            "numpy": lambda: seconds(lambda: numpy_loop(weights, tokens)),
+            "numpy": lambda: seconds(lambda: numpy_loop(cell, weights, tokens)),
             "tree": lambda: seconds(lambda: scan.leaves(depth)),
         }
         if torch.ready:
@@ -225,7 +261,7 @@ def measure(units: int, arguments: argparse.Namespace, rate: float) -> dict[str,
     least = {name: min(values) for name, values in times.items()}
     work = batch * steps
     best = min((least[k] for k in LAYOUTS if k in least), default=None)
-    products = 6 * units * units * work / least["scan"] / 1e9
+    products = 2 * GATES[cell] * units * units * work / least["scan"] / 1e9
     return {
         "units": units,
         "seconds": least,
@@ -262,16 +298,18 @@ def show(rows: list[dict[str, Any]], rate: float) -> None:
 def main() -> None:
     """Parse the arguments, measure, print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--cell", choices=sorted(GATES), default="gru")
     parser.add_argument("--units", default="8,16,32,64", help="numbers of units, by commas")
     parser.add_argument("--batch", type=int, default=16384)
     parser.add_argument("--steps", type=int, default=32)
     parser.add_argument("--depth", type=int, default=18, help="bits of the prefix tree, >= 14")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--torch-worker", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--torch-worker", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.torch_worker:
-        torch_worker(*map(Path, arguments.torch_worker))
+        cell, *paths = arguments.torch_worker
+        torch_worker(cell, *map(Path, paths))
         return
     if arguments.depth < TILE_LEVELS + CHUNK_LEVELS + 1:
         parser.error(f"--depth must be at least {TILE_LEVELS + CHUNK_LEVELS + 1}")
