@@ -13,6 +13,7 @@ import numpy as np
 
 from statebound.jit import kernel
 from statebound.models._activations import sigmoid
+from statebound.models._activations import tanh as one_tanh
 from statebound.models._cell import Array
 
 
@@ -22,6 +23,14 @@ def _sigmoid(x: Array, out: Array) -> None:
     for c in range(x.shape[0]):
         for r in range(x.shape[1]):
             out[c, r] = sigmoid(x[c, r])
+
+
+@kernel
+def _tanh(x: Array, out: Array) -> None:
+    """x, out (C, R)."""
+    for c in range(x.shape[0]):
+        for r in range(x.shape[1]):
+            out[c, r] = one_tanh(x[c, r])
 
 
 @kernel
@@ -56,6 +65,13 @@ def logistic(x: Array) -> Array:
     return out
 
 
+def tanh(x: Array) -> Array:
+    """Return tanh(x)."""
+    out = np.empty_like(x)
+    _tanh(np.ascontiguousarray(x), out)
+    return out
+
+
 def silu(x: Array) -> Array:
     """Return x / (1 + exp(-x))."""
     return x * logistic(x)
@@ -82,13 +98,18 @@ def forget(log_rate: Array, dt: Array) -> Array:
     return out
 
 
-def squares(x: Array, groups: int) -> Array:
-    """Return the sums of squares (groups, R) of `groups` equal blocks of rows of x (C, R)."""
+def sums(x: Array, groups: int) -> Array:
+    """Return the sums (groups, R) of `groups` equal blocks of rows of x (C, R)."""
     blocks = x.reshape(groups, len(x) // groups, -1)
     total = np.zeros((groups, x.shape[1]), x.dtype)
     for row in range(blocks.shape[1]):
-        total = total + blocks[:, row] * blocks[:, row]
+        total = total + blocks[:, row]
     return total
+
+
+def squares(x: Array, groups: int) -> Array:
+    """Return the sums of squares (groups, R) of `groups` equal blocks of rows of x (C, R)."""
+    return sums(x * x, groups)
 
 
 def unit(x: Array, heads: int) -> Array:
@@ -104,3 +125,10 @@ def rms(x: Array, groups: int, epsilon: float = 1e-5) -> Array:
     norm = np.sqrt(squares(x, groups) / x.dtype.type(size) + x.dtype.type(epsilon))
     out: Array = (x.reshape(groups, size, -1) / norm[:, None]).reshape(x.shape)
     return out
+
+
+def layer_norm(x: Array, groups: int, epsilon: float = 1e-5) -> Array:
+    """Return x (C, R) less its mean over each group's rows, over the root of variance + epsilon."""
+    blocks = x.reshape(groups, len(x) // groups, -1)
+    mean = sums(x, groups) / x.dtype.type(blocks.shape[1])
+    return rms((blocks - mean[:, None]).reshape(x.shape), groups, epsilon)

@@ -33,15 +33,15 @@ SIZES = {"heads": 2, "d_key": 4, "d_value": 5, "width": 6}
 ERROR = 1e-5
 
 
-def reference(name):
+def reference(name, file="naive.py"):
     """Load a reference file of flash-linear-attention."""
     pytest.importorskip("torch")
     pytest.importorskip("einops")
     found = importlib.util.find_spec("fla")
     if found is None or not found.submodule_search_locations:
         pytest.skip("flash-linear-attention is not installed")
-    path = Path(found.submodule_search_locations[0]) / "ops" / name / "naive.py"
-    spec = importlib.util.spec_from_file_location(f"reference_{name}", path)
+    path = Path(found.submodule_search_locations[0]) / "ops" / name / file
+    spec = importlib.util.spec_from_file_location(f"reference_{path.parent.name}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

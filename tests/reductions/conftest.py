@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from statebound import registry
+from statebound.errors import UsageError
 from statebound.models._build import family
 from statebound.protocols.problems.index import Index
 from statebound.reductions import quantiser as quantisers
@@ -33,7 +34,7 @@ class Kind:
     def fresh(self, **changes) -> CutMachine:
         """Build the machine anew."""
         arguments = {
-            "numbers": None if self.settings else 4,
+            "numbers": None if self.settings else smallest(self.model),
             "settings": dict(self.settings),
             "init": self.init,
             "quantiser": self.quantiser,
@@ -52,6 +53,18 @@ class Kind:
         changed = ",".join(f"{key}={value}" for key, value in self.settings)
         parts = [self.model, self.init, changed, self.quantiser, f"{self.bits}bit", self.regime]
         return "-".join(filter(None, parts))
+
+
+@cache
+def smallest(model: str) -> int:
+    """Return the least total of numbers, from 4 on, that the model's state can have."""
+    config = family(model).Config
+    for numbers in range(4, 64):
+        try:
+            return config.of(numbers, {}).numbers
+        except UsageError:
+            continue
+    raise AssertionError(model)
 
 
 @cache
@@ -89,6 +102,12 @@ def all_inputs(length: int) -> np.ndarray:
 def inputs() -> np.ndarray:
     """130 rows: two tiles, the second all but empty; all 64 inputs occur."""
     return np.concatenate([all_inputs(N), all_inputs(N)[::-1], all_inputs(N)[[5, 40]]])
+
+
+@pytest.fixture
+def size_of():
+    """Return what gives a model's smallest size that is tried."""
+    return smallest
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ CHANGES = {
     "regime": {"regime": "step"},
     "quantiser": {"quantiser": "uniform"},
     "dtype": {"dtype": "float64"},
-    "numbers": {"numbers": 12},
+    "numbers": {"numbers": 24},
     "seed": {"machine_seed": 1, "init": "random"},
     "encoding": {"encoding": "pairs", "init": "random"},
 }

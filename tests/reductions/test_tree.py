@@ -27,14 +27,16 @@ def grown(machine):
 @pytest.mark.parametrize("problem", PROBLEMS, ids=["index", "istree", "ternary"])
 @pytest.mark.parametrize("regime", ["handoff", "step"])
 @pytest.mark.parametrize("encoding", ["bits", "pairs"])
-def test_growing_all_prefixes_gives_every_message_in_order(model, problem, regime, encoding):
+def test_growing_all_prefixes_gives_every_message_in_order(
+    model, problem, regime, encoding, size_of
+):
     name, init, settings = model
     for quantiser, bits in (("quantile", 2), ("uniform", 9)):
         try:
             machine = cut(
                 problem,
                 name,
-                numbers=None if settings else 4,
+                numbers=None if settings else size_of(name),
                 settings=dict(settings),
                 init=init,
                 bits=bits,
