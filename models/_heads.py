@@ -20,6 +20,14 @@ def positive(settings: Mapping[str, int], name: str, default: int) -> int:
     return value
 
 
+def flag(settings: Mapping[str, int], name: str) -> int:
+    """Return a setting that is 0, its default, or 1."""
+    value = settings.get(name, 0)
+    if value not in (0, 1):
+        raise UsageError("set", f"{name}={value}", "must be 0 or 1", "pass 0 or 1")
+    return value
+
+
 def solve(numbers: int, step: int, offset: int, model: str) -> int:
     """Return the m >= 1 with ``step m + offset == numbers``, or refuse and name the nearest."""
     m, rest = divmod(numbers - offset, step)

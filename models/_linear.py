@@ -33,3 +33,16 @@ def linear(W: Array, x: Array, b: Array | None = None) -> Array:
     bias = np.zeros(len(W), W.dtype) if b is None else np.ascontiguousarray(b, W.dtype)
     _product(np.ascontiguousarray(W), bias, np.ascontiguousarray(x, W.dtype), out)
     return out
+
+
+def headwise(W: Array, x: Array, b: Array | None = None) -> Array:
+    """Return a block-diagonal W x + b, a block a head.
+
+    W (H, O, I), x (H I, R) and b (H, O) to (H O, R).
+    """
+    size = W.shape[2]
+    parts = [
+        linear(W[h], x[h * size : (h + 1) * size], None if b is None else b[h])
+        for h in range(len(W))
+    ]
+    return np.concatenate(parts)

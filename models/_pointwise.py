@@ -16,6 +16,8 @@ from statebound.models._activations import sigmoid
 from statebound.models._activations import tanh as one_tanh
 from statebound.models._cell import Array
 
+GELU = (2 / math.pi) ** 0.5, 0.044715
+
 
 @kernel
 def _sigmoid(x: Array, out: Array) -> None:
@@ -75,6 +77,14 @@ def tanh(x: Array) -> Array:
 def silu(x: Array) -> Array:
     """Return x / (1 + exp(-x))."""
     return x * logistic(x)
+
+
+def gelu(x: Array) -> Array:
+    """Return x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2, close to x Phi(x)."""
+    root, cubic = (x.dtype.type(c) for c in GELU)
+    half = x.dtype.type(0.5)
+    out: Array = half * x * (1 + tanh(root * (x + cubic * (x * x * x))))
+    return out
 
 
 def exponential(x: Array) -> Array:
