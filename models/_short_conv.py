@@ -1,6 +1,8 @@
 """Short causal convolutions, a channel at a time, whose last inputs are state.
 
-    y_t = silu(bias + sum_j w_j x_(t - c + 1 + j)),    j = 0..c-1
+    y_t = silu(bias + sum_j w_j x_(t - c + 1 + j)),    j = 0..c-1,
+
+or without the silu.
 
 A kernel of c taps needs the last c - 1 inputs, before any activation: c - 1 numbers a
 channel. They start as zeros, which the sum reads, so they are ordinary state numbers and
@@ -54,7 +56,7 @@ def _convolve(
 
 
 class ShortConv:
-    """C convolutions of c >= 2 taps.
+    """C convolutions of c taps; with one tap there is no state.
 
     Parameters
     ----------
@@ -62,10 +64,13 @@ class ShortConv:
         (C, c), the newest input last, as in ``torch.nn.Conv1d`` with groups.
     bias
         (C).
+    activate
+        Whether the outputs pass silu.
     """
 
-    def __init__(self, weight: Array, bias: Array) -> None:
+    def __init__(self, weight: Array, bias: Array, activate: bool = True) -> None:
         self._weight, self._bias = np.ascontiguousarray(weight), np.ascontiguousarray(bias)
+        self._activate = activate
 
     def field(self) -> Field:
         """Return the state: c - 1 inputs, oldest first."""
@@ -77,19 +82,20 @@ class ShortConv:
 
         Returns
         -------
-        The activated outputs, (C, tiles T LANES), and the new state.
+        The outputs, (C, tiles T LANES), and the new state.
         """
         y = np.empty((len(x), which.size), x.dtype)
         left = np.empty_like(kept)
         _convolve(kept, x, which, self._weight, self._bias, y, left)
-        return silu(y), left
+        return silu(y) if self._activate else y, left
 
     def whole(self, x: Array) -> Array:
-        """Return the activated outputs of one sequence x (C, T) from the start."""
+        """Return the outputs of one sequence x (C, T) from the start."""
         taps, T = self._weight.shape[1], x.shape[1]
         line = np.pad(x, ((0, 0), (taps - 1, 0)))
         y = sum(self._weight[:, j, None] * line[:, j : j + T] for j in range(taps))
-        return silu(np.ascontiguousarray(y + self._bias[:, None], x.dtype))
+        out = np.ascontiguousarray(y + self._bias[:, None], x.dtype)
+        return silu(out) if self._activate else out
 
     def block(self, tiles: int) -> int:
         """Return how many tokens of this many tiles to convolve at once."""
