@@ -179,8 +179,8 @@ def build(
     settings
         Overrides of config fields.
     init
-        ``random`` or ``constructed``; by default the first that the cell lists and
-        that can be made here.
+        One of the names that the cell lists, such as ``random`` or ``constructed``; by
+        default the first of them that can be made here.
     weights
         Parameters from a file instead; ``_l0`` endings are dropped.
     seed
@@ -190,7 +190,7 @@ def build(
 
     Returns
     -------
-    The cell, and ``random``, ``constructed`` or ``file``.
+    The cell, and the name of its initialisation or ``file``.
 
     Raises
     ------
@@ -200,7 +200,6 @@ def build(
     settings = settings or {}
     if dtype not in ("float32", "float64"):
         raise UsageError("dtype", dtype, "is not a supported type", "choose float32 or float64")
-    stream = vocabulary.without_queries()
     if weights is not None:
         return _from_weights(cell, vocabulary, numbers, settings, weights, dtype), "file"
     config = _sized(cell, numbers, settings)
@@ -210,17 +209,33 @@ def build(
         )
     for choice in (init,) if init else cell.inits:
         generator = np.random.Generator(np.random.PCG64(seed))
-        if choice == "random":
-            drawn = cell.random(config, stream, generator)
-            return cell(config, drawn, stream, dtype), "random"
         try:
-            made = cell.constructed(config, vocabulary, generator)
+            made = cell.parameters(choice, config, vocabulary, generator)
         except UsageError:
             if init:
                 raise
             continue
-        return cell(config, made, vocabulary, dtype), "constructed"
+        language = _language(cell, config, made, vocabulary, asks=choice == "constructed")
+        return cell(config, made, language, dtype), choice
     raise UsageError("init", init, f"{cell.name} cannot be made here", "pass weights")
+
+
+def _language(
+    cell: type[Cell], config: object, weights: Weights, vocabulary: Vocabulary, asks: bool = False
+) -> Vocabulary:
+    """Return the vocabulary where a parameter has a column for every query, or just the stream.
+
+    `asks` decides where no parameter tells.
+    """
+    stream = vocabulary.without_queries()
+    shapes = [cell.shapes(config, language) for language in (vocabulary, stream)]
+    for name in shapes[0]:
+        found = _token_shape(weights, name)
+        shape, without = (tuple(each[name]) for each in shapes)
+        if shape != without and found in (shape, without):
+            asks = found == shape
+            break
+    return vocabulary if asks else stream
 
 
 def _from_weights(
@@ -251,14 +266,6 @@ def _from_weights(
             f"the weights make a state of {config.numbers} numbers",
             "drop --numbers",
         )
-    with_queries, without = (
-        [tuple(shape) for shape in cell.shapes(config, language).values()]
-        for language in (vocabulary, vocabulary.without_queries())
-    )
-    found = [_token_shape(named, name) for name in cell.shapes(config, vocabulary)]
-    asks = any(
-        f == a != b for f, a, b in zip(found, with_queries, without, strict=True)
-    )  # some parameter has a column for every query
-    language = vocabulary if asks else vocabulary.without_queries()
+    language = _language(cell, config, named, vocabulary)
     _checked(cell, config, named, language)
     return cell(config, named, language, dtype)

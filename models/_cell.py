@@ -159,6 +159,19 @@ class Cell(ABC):
         """Return parameters set by hand so that the state stores symbols well."""
         raise TypeError(f"{cls.name} has no constructed parameters")
 
+    @classmethod
+    def parameters(
+        cls, init: str, config: Any, vocabulary: Vocabulary, generator: np.random.Generator
+    ) -> Weights:
+        """Return the parameters that `init`, one of `inits`, stands for.
+
+        A cell that lists names beside ``random`` and ``constructed`` makes them here. Only
+        constructed parameters may look at what is asked.
+        """
+        if init == "constructed":
+            return cls.constructed(config, vocabulary, generator)
+        return cls.random(config, vocabulary.without_queries(), generator)
+
     @abstractmethod
     def scan(self, state: State, tokens: Tokens) -> State:
         """Read tokens (tiles, T, LANES) from `state`; T may be 0."""

@@ -1,4 +1,4 @@
-"""S4D: a diagonal state space model, in the form S4D-Lin.
+"""S4D: a diagonal state space model.
 
     x_n' = exp(dt A_n) x_n + u,    A_n = -exp(log_A_real_n) + i A_imag_n
 
@@ -8,7 +8,11 @@ belongs to the output map C, so that the state itself is driven by u. The input 
 channel is a number a token, ``encoder.weight`` (H, vocabulary).
 
 State: x, H N/2 complex = H N real numbers. Unbounded, so quantisers calibrate it.
-Initialisation: A_n = -1/2 + i pi n, dt log-uniform in [1e-3, 1e-1], u standard normal.
+Initialisation: dt log-uniform in [1e-3, 1e-1], u standard normal, and A_n, n = 0, 1, ..., as
+
+* ``random``: S4D-Lin, A_n = -1/2 + i pi n;
+* ``inv``: S4D-Inv, A_n = -1/2 + i (N / pi)(N / (2n + 1) - 1);
+* ``legs``: S4D-LegS, the eigenvalues of the normal part of HiPPO-LegS of order N.
 
 Gu, Goel, Gupta and Re (2022), "On the parameterization and initialization of diagonal
 state space models".
@@ -19,51 +23,29 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from statebound.errors import UsageError
-from statebound.models._cell import Array, Cell, Config, Field, State, Tokens, Weights, multiple_of
-from statebound.models._diagonal import complex_scan
+from statebound.models._cell import Array, Cell, Field, State, Tokens, Weights
+from statebound.models._diagonal import ChannelsConfig, complex_scan, log_steps
+from statebound.models._hippo import modes
 from statebound.models._vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class S4DConfig(Config):
+class S4DConfig(ChannelsConfig):
     """H channels of N real numbers (N/2 complex modes)."""
 
-    channels: int
-    d_state: int
-
-    @property
-    def numbers(self) -> int:
-        """H times N."""
-        return self.channels * self.d_state
-
-    @classmethod
-    def of(cls, numbers: int, settings: Mapping[str, int]) -> Self:
-        """N is 4 unless set: with 2 the only mode is real and half of the numbers are dead."""
-        cls.check_settings(settings)
-        if "channels" in settings and "d_state" not in settings:
-            channels = settings["channels"]
-            if channels < 1:
-                raise UsageError(
-                    "set", f"channels={channels}", "must be positive", "pass 1 or more"
-                )
-            d_state = multiple_of(numbers, 2 * channels, "s4d with these channels") * 2
-            return cls(channels, d_state)
-        d_state = settings.get("d_state", 4)
-        if d_state < 2 or d_state % 2:
-            raise UsageError("set", f"d_state={d_state}", "must be even and positive", "pass 4")
-        return cls(multiple_of(numbers, d_state, "s4d"), d_state)
+    per_mode: ClassVar[int] = 2
 
 
 class S4D(Cell):
     """The diagonal state space model."""
 
     name: ClassVar[str] = "s4d"
-    summary: ClassVar[str] = "diagonal state space model, S4D-Lin"
+    summary: ClassVar[str] = "diagonal state space model: S4D-Lin, S4D-Inv or S4D-LegS"
+    inits: ClassVar[tuple[str, ...]] = ("random", "inv", "legs")
     optional: ClassVar[tuple[str, ...]] = (
         "C",
         "D",
@@ -107,11 +89,25 @@ class S4D(Cell):
         cls, config: S4DConfig, vocabulary: Vocabulary, generator: np.random.Generator
     ) -> Weights:
         """Draw dt and the inputs; A is S4D-Lin."""
+        return cls._drawn("lin", config, vocabulary, generator)
+
+    @classmethod
+    def parameters(
+        cls, init: str, config: S4DConfig, vocabulary: Vocabulary, generator: np.random.Generator
+    ) -> Weights:
+        """Draw dt and the inputs; A is of the form that `init` names."""
+        form = "lin" if init == "random" else init
+        return cls._drawn(form, config, vocabulary.without_queries(), generator)
+
+    @staticmethod
+    def _drawn(
+        form: str, config: S4DConfig, vocabulary: Vocabulary, generator: np.random.Generator
+    ) -> Weights:
         H, half = config.channels, config.d_state // 2
         return {
-            "log_dt": generator.uniform(math.log(1e-3), math.log(1e-1), H),
+            "log_dt": log_steps(generator, H),
             "log_A_real": np.full((H, half), math.log(0.5)),
-            "A_imag": np.tile(math.pi * np.arange(half), (H, 1)),
+            "A_imag": np.tile(modes(form, half).imag, (H, 1)),
             "encoder.weight": generator.standard_normal((H, vocabulary.size)),
         }
 

@@ -53,7 +53,9 @@ _MACHINE: dict[str, Any] = {
     "weights": Annotated[
         str | None, typer.Option("--weights", help="Parameters: .safetensors or .json.")
     ],
-    "init": Annotated[str | None, typer.Option("--init", help="random or constructed.")],
+    "init": Annotated[
+        str | None, typer.Option("--init", help="How parameters are made, as `models` lists.")
+    ],
     "machine_seed": Annotated[int, typer.Option("--machine-seed", help="Seed of the parameters.")],
     "numbers": Annotated[
         int | None, typer.Option("--numbers", help="Total of numbers in the state (8 or nearest).")

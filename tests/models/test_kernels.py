@@ -61,12 +61,14 @@ def test_rnn_scan(draw):
     np.testing.assert_allclose(compiled, plain, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["real_scan", "complex_scan"])
-def test_diagonal_scans(draw, name):
+@pytest.mark.parametrize(
+    ("name", "inputs"), [("real_scan", 4), ("complex_scan", 2), ("complex_scan", 4)]
+)
+def test_diagonal_scans(draw, name, inputs):
     function = getattr(_diagonal, name)
     x = draw(1, 4, LANES)
-    count, a = (4, draw(4)) if name == "real_scan" else (2, draw(2, 2))
-    arguments = (x, tokens(3, 3), a, draw(count, 3))
+    a = draw(4) if name == "real_scan" else draw(2, 2)
+    arguments = (x, tokens(3, 3), a, draw(inputs, 3))
     compiled, plain = np.empty_like(x), np.empty_like(x)
     function(*arguments, compiled)
     function.py_func(*arguments, plain)
