@@ -6,6 +6,17 @@ B batch, T time, D input, H units. weight_ih (H, D), weight_hh (H, H), bias_ih (
 bias_hh (H). x is the one-hot token, or a row of ``embedding.weight`` (vocabulary, D)
 where given. State: h, H numbers in (-1, 1).
 
+Constructed parameters, for a stream of n bits: a shift register of the last H of them,
+
+    h_1' = tanh(a u),    h_(i+1)' = tanh(a h_i),    u = -1 or 1, a = 2 max(n, 1).
+
+A register that is written holds v or -v, where v > 0.95 because a >= 2. The gain is that
+large for the regime in which every step is quantised: at one bit a code's level is the mean
+of what it stands for, and if that includes the registers not yet written, which are 0, it can
+be as small as v / (2n - 1) in size; tanh(a v / (2n - 1)) > tanh(v) > v/2 passes the next
+threshold, which is at 0 or half-way to v. There is no readout for queries: it would have to
+choose a register by the query, a product of the two, and the network only adds them.
+
 Elman (1990).
 """
 
@@ -15,6 +26,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from statebound.errors import UsageError
 from statebound.jit import fma, kernel
 from statebound.models._activations import tanh
 from statebound.models._cell import Array, State, Tokens, Weights
@@ -51,6 +63,7 @@ class RNN(TorchCell):
 
     name: ClassVar[str] = "rnn"
     summary: ClassVar[str] = "Elman network, as torch.nn.RNN"
+    inits: ClassVar[tuple[str, ...]] = ("random", "constructed")
     gates: ClassVar[int] = 1
 
     def __init__(
@@ -59,6 +72,29 @@ class RNN(TorchCell):
         super().__init__(config, weights, vocabulary, dtype)
         self._U, self._b = self.table("weight_hh"), self.table("bias_hh")
         self._x = np.ascontiguousarray(input_table(weights), self.dtype)
+
+    @classmethod
+    def constructed(
+        cls, config: Units, vocabulary: Vocabulary, generator: np.random.Generator
+    ) -> Weights:
+        """Return a shift register."""
+        if vocabulary.symbols != 2:
+            raise UsageError(
+                "init",
+                "constructed",
+                "rnn is constructed for bits",
+                "use a problem of bits, or init random",
+            )
+        H, tokens = config.units, vocabulary.stream_tokens
+        gain = 2.0 * max(vocabulary.length, 1)
+        W = np.zeros((H, tokens))
+        W[0] = gain * (np.arange(tokens) % 2 * 2.0 - 1.0)
+        return {
+            "weight_ih": W,
+            "weight_hh": gain * np.eye(H, k=-1),
+            "bias_ih": np.zeros(H),
+            "bias_hh": np.zeros(H),
+        }
 
     def scan(self, state: State, tokens: Tokens) -> State:
         """Read tokens from `state`."""

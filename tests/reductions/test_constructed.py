@@ -7,6 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from statebound import measure
+from statebound.errors import UsageError
 from statebound.protocols.problems.index import Index
 from statebound.protocols.problems.istree import IsTree
 from statebound.reductions.machine import cut
@@ -97,3 +99,63 @@ def test_random_keys_read_a_bit_with_the_probability_of_a_normal_tail():
         for s in range(20)
     ]
     assert abs(np.mean(found) - 0.7602) < 3 * np.std(found, ddof=1) / np.sqrt(20) + 0.01
+
+
+@REGIMES
+@QUANTISERS
+@pytest.mark.parametrize(
+    ("units", "encoding"), [(1, "bits"), (3, "bits"), (3, "pairs"), (7, "bits"), (9, "bits")]
+)
+def test_a_shift_register_holds_its_last_bits(regime, quantiser, bits, units, encoding):
+    """Exactly 1/2 + H/2n of all inputs, for the best Bob of its messages."""
+    n = 7
+    row = measure(
+        "index",
+        n,
+        model="rnn",
+        init="constructed",
+        numbers=units,
+        bits=bits,
+        regime=regime,
+        quantiser=quantiser,
+        encoding=encoding,
+    )
+    kept = min(units, n)
+    assert row["init"] == "constructed"
+    assert Fraction(row["success_fraction"]) == Fraction(1, 2) + Fraction(kept, 2 * n)
+    assert row["information_by_query"] == [0.0] * (n - kept) + [1.0] * kept
+
+
+def test_a_shift_register_reads_one_bit_a_register():
+    """Every bit of the stream is the sign of its register, in the order of the registers."""
+    n, units = 9, 5
+    machine = cut(Index(n), "rnn", numbers=units, bits=1, quantiser="sign", init="constructed")
+    x = machine.problem.enumerate(0, machine.problem.inputs)
+    signs = machine.features(machine.encode(x)) > 0
+    assert (signs == (x[:, : n - units - 1 : -1] == 1)).all()
+
+
+def test_a_shift_register_of_a_long_stream_keeps_its_signs_in_step():
+    """Where a level is the mean of a bit and of the zeros before it, the gain restores it."""
+    n = 40
+    for quantiser in ("sign", "quantile"):
+        machine = cut(
+            Index(n),
+            "rnn",
+            numbers=n,
+            bits=1,
+            regime="step",
+            quantiser=quantiser,
+            init="constructed",
+        )
+        x = machine.problem.sample(np.random.Generator(np.random.PCG64(1)), 300)
+        codes = np.unpackbits(machine.encode(x), axis=1, bitorder="little")[:, :n]
+        assert (codes == x[:, ::-1]).all()
+
+
+def test_a_shift_register_is_for_bits_and_has_no_readout():
+    machine = cut(Index(5), "rnn", init="constructed")
+    assert not machine.has_bob
+    assert machine.cell.vocabulary.queries == 0
+    with pytest.raises(UsageError, match="constructed for bits"):
+        cut(Index(5, alphabet=3), "rnn", init="constructed")
