@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # the command line reads this module for --help: numpy and nu
 ROOMS = ("statebound.protocols.codes", "statebound.protocols.controls")
 GROUP = "statebound.protocols"
 
+Settings = dict[str, int | str]
+
 
 @dataclass(frozen=True)
 class Request:
@@ -42,7 +44,7 @@ class Request:
     init: str | None = None
     machine_seed: int = 0
     numbers: int | None = None
-    settings: dict[str, int] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     bits: int = 1
     regime: str = "handoff"
     dtype: str = "float32"
@@ -64,12 +66,12 @@ class Request:
         """
         for name, value in data.items():
             declared = str(cls.__annotations__[name]) if name in cls.__annotations__ else ""
-            kinds = {"str": str, "int": int, "None": type(None), "dict[str, int]": dict}
+            kinds = {"str": str, "int": int, "None": type(None), "Settings": dict}
             allowed = [kinds[part] for part in declared.split(" | ")] if declared else []
             if type(value) not in allowed:
                 raise TypeError(f"{name} must be {declared or 'absent'}, not {value!r}")
-        if any(type(v) is not int for v in data.get("settings", {}).values()):
-            raise TypeError("settings must be whole numbers")
+        if any(type(v) not in (int, str) for v in data.get("settings", {}).values()):
+            raise TypeError("settings must be whole numbers or texts")
         return cls(**data)
 
     def make_problem(self) -> Problem:
@@ -161,9 +163,7 @@ def protocol_names() -> dict[str, str]:
     return {name: room for room in ROOMS for name in registry.names(room)}
 
 
-def _protocol(
-    problem: Problem, name: str, state_bits: int | None, settings: dict[str, int]
-) -> Protocol:
+def _protocol(problem: Problem, name: str, state_bits: int | None, settings: Settings) -> Protocol:
     if name.startswith("table:"):
         return read_table(problem, Path(name.removeprefix("table:")), state_bits)
     made: Callable[..., Any]

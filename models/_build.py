@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def family(name: str) -> type[Cell]:
     return cell
 
 
-def _sized(cell: type[Cell], numbers: int | None, settings: Mapping[str, int]) -> Config:
+def _sized(cell: type[Cell], numbers: int | None, settings: Mapping[str, Any]) -> Config:
     config = _config(cell, numbers, settings)
     if config.numbers < 1:
         raise UsageError(
@@ -65,7 +66,25 @@ def _sized(cell: type[Cell], numbers: int | None, settings: Mapping[str, int]) -
     return config
 
 
-def _config(cell: type[Cell], numbers: int | None, settings: Mapping[str, int]) -> Config:
+def _reaching(config: Config, vocabulary: Vocabulary) -> Config:
+    """Return the config for the length of the stream."""
+    whole = config.reaching(vocabulary.length)
+    if whole.growing and whole.numbers > MOST_NUMBERS:
+        raise UsageError(
+            "numbers",
+            config.numbers,
+            f"grows to {whole.numbers} in {vocabulary.length} tokens, the cap is {MOST_NUMBERS}",
+            "take fewer numbers a token or a shorter stream",
+        )
+    return whole
+
+
+def growing(name: str) -> int:
+    """Return by how many numbers a token the state of a model grows at its default size."""
+    return _sized(family(name), None, {}).growing
+
+
+def _config(cell: type[Cell], numbers: int | None, settings: Mapping[str, Any]) -> Config:
     if numbers is not None:
         if numbers > MOST_NUMBERS:
             raise UsageError(
@@ -118,7 +137,7 @@ def _checked(cell: type[Cell], config: object, weights: Weights, vocabulary: Voc
         raise UsageError(
             "weights",
             ", ".join(unknown),
-            f"is no parameter of {cell.name}, which has one layer and one direction and reads "
+            f"is no parameter of {cell.name}, which has {cell.form} and reads "
             f"{', '.join(sorted(known))}",
             "save those tensors alone, under these names",
         )
@@ -159,7 +178,7 @@ def build(
     vocabulary: Vocabulary,
     *,
     numbers: int | None = None,
-    settings: Mapping[str, int] | None = None,
+    settings: Mapping[str, Any] | None = None,
     init: str | None = None,
     weights: Weights | None = None,
     seed: int = 0,
@@ -175,7 +194,8 @@ def build(
         The tokens, query tokens included; a cell without a readout reads only the
         stream's.
     numbers
-        Total of state numbers; 8 or the nearest possible by default.
+        Total of state numbers; 8 or the nearest possible by default. Where the state
+        grows, the total for one token, unless the settings tell a length.
     settings
         Overrides of config fields.
     init
@@ -202,7 +222,7 @@ def build(
         raise UsageError("dtype", dtype, "is not a supported type", "choose float32 or float64")
     if weights is not None:
         return _from_weights(cell, vocabulary, numbers, settings, weights, dtype), "file"
-    config = _sized(cell, numbers, settings)
+    config = _reaching(_sized(cell, numbers, settings), vocabulary)
     if init is not None and init not in cell.inits:
         raise UsageError(
             "init", init, f"{cell.name} has no such parameters", f"choose {' or '.join(cell.inits)}"
@@ -242,7 +262,7 @@ def _from_weights(
     cell: type[Cell],
     vocabulary: Vocabulary,
     numbers: int | None,
-    settings: Mapping[str, int],
+    settings: Mapping[str, Any],
     weights: Weights,
     dtype: str,
 ) -> Cell:
@@ -266,6 +286,7 @@ def _from_weights(
             f"the weights make a state of {config.numbers} numbers",
             "drop --numbers",
         )
+    config = _reaching(config, vocabulary)
     language = _language(cell, config, named, vocabulary)
     _checked(cell, config, named, language)
     return cell(config, named, language, dtype)

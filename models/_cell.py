@@ -45,6 +45,9 @@ class Field:
         Whether the first axis counts entries, oldest first and one a token, that are
         written once and never change: a quantiser treats all entries alike, and
         entries not yet written are sent as code 0.
+    grows
+        Whether the first axis is the length of the stream, so that the state has no fixed
+        size.
     """
 
     name: str
@@ -52,24 +55,43 @@ class Field:
     low: float | None = None
     high: float | None = None
     cache: bool = False
+    grows: bool = False
 
     @property
     def numbers(self) -> int:
         """How many numbers the field holds."""
         return math.prod(self.shape)
 
+    @property
+    def growing(self) -> int:
+        """How many numbers a token adds to the field, 0 where its size is fixed."""
+        return self.numbers // self.shape[0] if self.grows else 0
+
 
 @dataclass(frozen=True)
 class Config:
-    """The size of a cell: a frozen dataclass of integers in each model file."""
+    """The size of a cell: a frozen dataclass in each model file.
+
+    Its fields are whole numbers, or text where they are annotated so. A setting is the
+    name of a field with its value.
+    """
 
     @property
     def numbers(self) -> int:
-        """The total of numbers in the state."""
+        """The total of numbers in the state.
+
+        Where the state grows this is the total for a stream of the length in the config,
+        which is one token until `reaching` tells it.
+        """
         raise TypeError(f"{type(self).__name__} does not say its size")
 
+    @property
+    def growing(self) -> int:
+        """How many numbers a token adds to the state, 0 where its size is fixed."""
+        return 0
+
     @classmethod
-    def of(cls, numbers: int, settings: Mapping[str, int]) -> Self:
+    def of(cls, numbers: int, settings: Mapping[str, Any]) -> Self:
         """Return the config with this many state numbers.
 
         Raises
@@ -79,24 +101,49 @@ class Config:
         """
         raise TypeError(f"{cls.__name__} cannot be sized")
 
+    def reaching(self, length: int) -> Self:
+        """Return the config for a stream of this public length.
+
+        Raises
+        ------
+        UsageError
+            When the config was made for another length.
+        """
+        return self
+
+    def settings(self) -> dict[str, int | str]:
+        """Return the settings that, with the weights, give this config again."""
+        return asdict(self)
+
     @classmethod
-    def check_settings(cls, settings: Mapping[str, int]) -> None:
-        """Refuse a setting that is not a field of this config."""
-        known = [f.name for f in fields(cls)]
+    def names(cls) -> tuple[str, ...]:
+        """Return the names that a setting may have."""
+        return tuple(f.name for f in fields(cls))
+
+    @classmethod
+    def check_settings(cls, settings: Mapping[str, Any]) -> None:
+        """Refuse a setting that is not a field of this config, or has no value for one."""
+        texts = {f.name for f in fields(cls) if f.type in (str, "str")}
         for name, value in settings.items():
-            if name not in known:
+            if name not in cls.names():
                 raise UsageError(
                     "set",
                     f"{name}={value}",
                     "is not a field of this model's configuration",
-                    f"choose from {', '.join(known)}",
+                    f"choose from {', '.join(cls.names())}",
+                )
+            if name in texts:
+                continue
+            if isinstance(value, str):
+                raise UsageError(
+                    "set", f"{name}={value}", "must be a whole number", f"write {name}=4"
                 )
             if value < 0:
                 raise UsageError("set", f"{name}={value}", "must not be negative", "pass a size")
 
 
 class Cell(ABC):
-    """A sequence model with a state of fixed size, at given weights.
+    """A sequence model, its state of fixed size but for fields that grow, at given weights.
 
     Parameters
     ----------
@@ -116,6 +163,7 @@ class Cell(ABC):
     inits: ClassVar[tuple[str, ...]] = ("random",)
     needs_positions: ClassVar[bool] = False  # reads only tokens that tell their position
     optional: ClassVar[tuple[str, ...]] = ()  # parameters that neither scan nor readout demands
+    form: ClassVar[str] = "one layer and one direction"
     Config: ClassVar[type[Config]]
     fields: tuple[Field, ...]
 
@@ -144,7 +192,7 @@ class Cell(ABC):
 
     @classmethod
     @abstractmethod
-    def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> Any:
+    def config_of(cls, weights: Weights, settings: Mapping[str, Any]) -> Any:
         """Return the config that these weights belong to; `settings` tells what they do not."""
 
     @classmethod
@@ -220,9 +268,15 @@ class Cell(ABC):
         """
         raise TypeError(f"this {self.name} has no readout")
 
-    def settings(self) -> dict[str, int]:
-        """Return the config as JSON-able integers."""
-        return asdict(self.config)
+    def settings(self) -> dict[str, int | str]:
+        """Return the config as JSON-able numbers and texts."""
+        settings: dict[str, int | str] = self.config.settings()
+        return settings
+
+    @property
+    def growing(self) -> int:
+        """How many numbers a token adds to the state, 0 where its size is fixed."""
+        return sum(f.growing for f in self.fields)
 
     def table(self, name: str) -> Array:
         """Return a parameter in the cell's dtype, contiguous."""

@@ -62,7 +62,7 @@ class MachineSpec:
     problem: str
     problem_options: tuple[tuple[str, int | str], ...]
     model: str
-    config: tuple[tuple[str, int], ...]
+    config: tuple[tuple[str, int | str], ...]
     init: str
     machine_seed: int | None
     weights_hash: str
@@ -73,6 +73,7 @@ class MachineSpec:
     quantiser_hash: str
     calibration_seed: int
     fields: tuple[FieldBits, ...]
+    growing: int = 0  # numbers a token, for a state without a fixed size
 
     @property
     def state_bits(self) -> int:
@@ -85,6 +86,8 @@ class MachineSpec:
         plain["problem_options"] = dict(self.problem_options)
         plain["config"] = dict(self.config)
         plain["fields"] = [vars(f) for f in self.fields]
+        if not self.growing:
+            del plain["growing"]
         return plain
 
     @cached_property
@@ -168,6 +171,7 @@ class CutMachine(StreamingProtocol[Cut]):
             ),
             calibration_seed=CALIBRATION_SEED,
             fields=tuple(FieldBits(f.name, "real", f.numbers, q.bits) for f, q in self._parts()),
+            growing=cell.growing,
         )
 
     def _parts(self) -> list[tuple[Any, Quantiser]]:
@@ -393,7 +397,7 @@ def cut(
     init: str | None = None,
     weights: Weights | None = None,
     machine_seed: int = 0,
-    settings: Mapping[str, int] | None = None,
+    settings: Mapping[str, int | str] | None = None,
     dtype: str = "float32",
 ) -> CutMachine:
     """Build and cut a model for a problem; every argument is checked here.
@@ -443,7 +447,7 @@ def uncut(
     init: str | None = None,
     weights: Weights | None = None,
     machine_seed: int = 0,
-    settings: Mapping[str, int] | None = None,
+    settings: Mapping[str, int | str] | None = None,
     dtype: str = "float32",
 ) -> tuple[Cell, Encoding, str]:
     """Build a model for a problem: the cell, its encoding, and where its weights are from.

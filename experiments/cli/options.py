@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from statebound.errors import UsageError
-from statebound.experiments.request import Request
+from statebound.experiments.request import Request, Settings
 
 _PROBLEM = typer.Argument(help="Problem, see `statebound problems`.")
 _N = typer.Option("--n", help="Size of the problem.")
@@ -86,19 +86,17 @@ _ENGINE: dict[str, Any] = {
 }
 
 
-def parse_settings(pairs: list[str] | None) -> dict[str, int]:
-    """Read NAME=VALUE pairs with whole numbers."""
-    settings = {}
+def parse_settings(pairs: list[str] | None) -> Settings:
+    """Read NAME=VALUE pairs; a value is a whole number if it can be, else text."""
+    settings: Settings = {}
     for pair in pairs or []:
-        name, sign, value = pair.partition("=")
+        name, _, value = pair.partition("=")
+        if not (name and value):
+            raise UsageError("set", pair, "must be NAME=VALUE", "write d_state=4")
         try:
             settings[name] = int(value)
         except ValueError:
-            sign = ""
-        if not sign or not name:
-            raise UsageError(
-                "set", pair, "must be NAME=VALUE with a whole number", "write d_state=4"
-            )
+            settings[name] = value
     return settings
 
 
