@@ -39,14 +39,18 @@ class CacheCell(Cell):
         names = ["v_proj.weight"] + ["k_proj.weight"] * (config.d_key > 0)
         self._tables = [self.table(name) for name in names]
 
-    def entries(self, count: int, prefix: str = "", cache: bool = True) -> tuple[Field, ...]:
+    def entries(
+        self, count: int, prefix: str = "", *, cache: bool = True, grows: bool = False
+    ) -> tuple[Field, ...]:
         """Return the fields of `count` entries: their values and, where there are any, keys."""
         bounded = bool((np.abs(self._tables[0]) <= 1).all())
         low, high = (-1.0, 1.0) if bounded else (None, None)
-        values = Field(f"{prefix}values", (count, self.config.d_value), low, high, cache=cache)
+        shape = (count, self.config.d_value)
+        values = Field(f"{prefix}values", shape, low, high, cache=cache, grows=grows)
         if not self.config.d_key:
             return (values,)
-        return values, Field(f"{prefix}keys", (count, self.config.d_key), cache=cache)
+        keys = Field(f"{prefix}keys", (count, self.config.d_key), cache=cache, grows=grows)
+        return values, keys
 
     @classmethod
     def shapes(cls, config: Any, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
@@ -197,3 +201,49 @@ def checked_value(settings: Any, name: str, default: int) -> int:
     if value < 1:
         raise UsageError("set", f"{name}={value}", "must be positive", "pass 1 or more")
     return value
+
+
+def directions(K: int, count: int, generator: np.random.Generator) -> Array:
+    """Return unit vectors (count, K): evenly spread on a half circle, or random."""
+    if K == 2:
+        angle = np.pi * (np.arange(count) + 0.5) / count
+        return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    drawn = generator.standard_normal((count, K))
+    drawn /= np.sqrt((drawn**2).sum(axis=1, keepdims=True))
+    return drawn
+
+
+def addressed(
+    K: int, V: int, vocabulary: Vocabulary, generator: np.random.Generator, model: str
+) -> Weights:
+    """Return values, keys on the unit sphere, and the queries that find them by content.
+
+    Bit b at position a has the value s = 2b - 1 and the key s phi_a, with unit vectors
+    phi_a no two of which are parallel. A query for position a scores beta for the entry of
+    a one, -beta for that of a zero, at most beta (1 - g) for all others and beta (1 - g/2)
+    for itself, whose value is -1; beta is so large that the best score takes all.
+    """
+    n = vocabulary.length
+    sizes = {len(p) for p in vocabulary.parities} or {0}
+    heads = max(sizes)
+    fits = vocabulary.positional and max(2, heads) <= K and V == 1
+    needs = "positions, d_value = 1, d_key >= 2 and no parity of more bits than d_key"
+    bits_only(vocabulary, fits and len(sizes) == 1, model, needs)
+    phi = directions(K, n, generator)
+    v = signed_values(vocabulary)
+    k = np.zeros((K, vocabulary.size))
+    k[:, : 2 * n] = np.repeat(phi, 2, axis=0).T * v[:, : 2 * n]
+    weights = {"v_proj.weight": v, "k_proj.weight": k}
+    if heads:
+        cosines = np.abs(phi @ phi.T) - 2 * np.eye(n)
+        gap = 1 - float(cosines.max()) if n > 1 else 1.0
+        beta = -2 * FAR / gap * np.sqrt(K)
+        q = np.zeros((heads, K, vocabulary.size))
+        for query, asked in enumerate(vocabulary.parities):
+            token, rows = vocabulary.stream_tokens + query, phi[list(asked)]
+            v[0, token] = -1.0
+            itself = np.linalg.lstsq(rows, np.full(len(rows), 1 - gap / 2), rcond=None)[0]
+            k[:, token] = itself
+            q[:, :, token] = beta * rows
+        weights["q_proj.weight"] = q.reshape(heads * K, -1)
+    return weights

@@ -12,7 +12,8 @@ A layer works in four parts, of which only the middle two see a state:
 Streams stand in a table, one column for each different input, and the sequence is given
 by column numbers. A model that reads tokens has one column a token, computed once; in a
 stack, where inputs are real numbers, every token of every sequence has its own column.
-Both run the same kernels on the same numbers, so both give the same bits.
+Both run the same kernels on the same numbers, so both give the same bits: what a column
+becomes depends on that column alone, whatever stands beside it in the table.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from statebound.models._dual import Terms
 from statebound.models._lanes import LANES
 from statebound.models._vocabulary import Vocabulary
 
+COLUMNS = 1 << 13  # inputs that are projected at once, so that memory does not grow with T
+
 
 class Layer:
     """One layer at given weights.
@@ -42,6 +45,11 @@ class Layer:
     config: Any
     fields: tuple[Field, ...]
     width: int
+
+    @classmethod
+    def numbers_at(cls, width: int) -> int | None:
+        """Return the total of state numbers where D decides it, else None."""
+        return None
 
     @classmethod
     @abstractmethod
@@ -99,21 +107,34 @@ class Layer:
         """Take inputs (tiles, T, D, LANES) to the new state and outputs of the same shape."""
         tiles, T, D, lanes = inputs.shape
         outputs = np.empty_like(inputs)
-        for t in range(T):
-            columns = np.ascontiguousarray(inputs[:, t].transpose(1, 0, 2)).reshape(D, -1)
-            streams = self.project(columns)
-            which = np.arange(columns.shape[1], dtype=np.int32).reshape(tiles, 1, lanes)
-            new = self.advance(state, streams, which)
-            y = self.output(state, new, streams, which)
-            outputs[:, t] = y
-            state = new
+        chunk = max(1, COLUMNS // (tiles * lanes))
+        for t in range(0, T, chunk):
+            some = np.ascontiguousarray(inputs[:, t : t + chunk].transpose(2, 0, 1, 3))
+            streams = self.project(some.reshape(D, -1))
+            which = np.arange(streams.shape[1], dtype=np.int32).reshape(tiles, -1, lanes)
+            state, y = self.through(state, streams, which)
+            outputs[:, t : t + chunk] = y.reshape(some.shape).transpose(1, 2, 0, 3)
         return state, outputs
+
+    def through(self, state: State, streams: Array, which: Tokens) -> tuple[State, Array]:
+        """Return the state after a sequence, and the outputs (D, tiles T LANES).
+
+        `which` (tiles, T, LANES), T at least 1, also numbers the outputs, in its own order.
+        """
+        reads = []
+        for t in range(which.shape[1]):
+            now = np.ascontiguousarray(which[:, t : t + 1])
+            new = self.advance(state, streams, now)
+            reads.append(self.read(state, new, streams, now).transpose(1, 0, 2))
+            state = new
+        flat = np.stack(reads, axis=2).reshape(len(reads[0]), -1)  # (Q, tiles, T, LANES)
+        return state, self.emit(flat, _columns(streams, which))
 
     def output(self, old: State, new: State, streams: Array, which: Tokens) -> Array:
         """Return the outputs (tiles, D, LANES) at one token, `which` (tiles, 1, LANES)."""
         reads = self.read(old, new, streams, which)
         flat = np.ascontiguousarray(reads.transpose(1, 0, 2)).reshape(reads.shape[1], -1)
-        y = self.emit(flat, streams[:, which[:, 0].reshape(-1)])
+        y = self.emit(flat, _columns(streams, which))
         return y.reshape(self.width, len(which), -1).transpose(1, 0, 2)
 
 
@@ -124,6 +145,14 @@ class Dual(Protocol):
     def dual(self, streams: Array) -> Terms:
         """Return the attention form of one sequence from the start, a column an input."""
         ...
+
+
+def _columns(streams: Array, which: Tokens) -> Array:
+    """Return the columns that `which` numbers, in its order."""
+    every = which.reshape(-1)
+    if len(every) == streams.shape[1] and (np.diff(every) == 1).all():
+        return streams  # each column once and in order
+    return np.take(streams, every, axis=1)
 
 
 class LayerCell(Cell):

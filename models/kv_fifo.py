@@ -25,15 +25,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from statebound.errors import UsageError
-from statebound.models._cache import (
-    FAR,
-    CacheCell,
-    bits_only,
-    checked_value,
-    newest,
-    push,
-    signed_values,
-)
+from statebound.models._cache import CacheCell, addressed, checked_value, newest, push
 from statebound.models._cell import Array, Config, State, Tokens, Weights, multiple_of
 from statebound.models._vocabulary import Vocabulary
 
@@ -92,30 +84,7 @@ class KvFifo(CacheCell):
         cls, config: KvFifoConfig, vocabulary: Vocabulary, generator: np.random.Generator
     ) -> Weights:
         """Return keys on the unit sphere and the queries that find them."""
-        K, n = config.d_key, vocabulary.length
-        sizes = {len(p) for p in vocabulary.parities} or {0}
-        heads = max(sizes)
-        fits = vocabulary.positional and max(2, heads) <= K and config.d_value == 1
-        needs = "positions, d_value = 1, d_key >= 2 and no parity of more bits than d_key"
-        bits_only(vocabulary, fits and len(sizes) == 1, "kv_fifo", needs)
-        phi = _directions(K, n, generator)
-        v = signed_values(vocabulary)
-        k = np.zeros((K, vocabulary.size))
-        k[:, : 2 * n] = np.repeat(phi, 2, axis=0).T * v[:, : 2 * n]
-        weights = {"v_proj.weight": v, "k_proj.weight": k}
-        if heads:
-            cosines = np.abs(phi @ phi.T) - 2 * np.eye(n)
-            gap = 1 - float(cosines.max()) if n > 1 else 1.0
-            beta = -2 * FAR / gap * np.sqrt(K)
-            q = np.zeros((heads, K, vocabulary.size))
-            for query, asked in enumerate(vocabulary.parities):
-                token, rows = vocabulary.stream_tokens + query, phi[list(asked)]
-                v[0, token] = -1.0
-                itself = np.linalg.lstsq(rows, np.full(len(rows), 1 - gap / 2), rcond=None)[0]
-                k[:, token] = itself
-                q[:, :, token] = beta * rows
-            weights["q_proj.weight"] = q.reshape(heads * K, -1)
-        return weights
+        return addressed(config.d_key, config.d_value, vocabulary, generator, cls.name)
 
     def scan(self, state: State, tokens: Tokens) -> State:
         """Read tokens from `state`."""
@@ -127,16 +96,6 @@ class KvFifo(CacheCell):
         fill = min(self.config.positions, self.vocabulary.length)
         widths = (self.config.d_value, self.config.d_key)
         return [newest(part, width, fill) for part, width in zip(state, widths, strict=True)]
-
-
-def _directions(K: int, count: int, generator: np.random.Generator) -> Array:
-    """Return unit vectors (count, K): evenly spread on a half circle, or random."""
-    if K == 2:
-        angle = np.pi * (np.arange(count) + 0.5) / count
-        return np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    drawn = generator.standard_normal((count, K))
-    drawn /= np.sqrt((drawn**2).sum(axis=1, keepdims=True))
-    return drawn
 
 
 CELL = KvFifo

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from statebound.errors import UsageError
-from statebound.models import Vocabulary, kv_fifo, kv_h2o, kv_sinks
+from statebound.models import Vocabulary, _cache, kv_h2o, kv_sinks
 from statebound.models._build import build, family
 from statebound.models._lanes import LANES, to_lanes, to_rows
 from statebound.protocols.problems.index import Index
@@ -402,4 +402,4 @@ def test_kernels_equal_their_source_interpreted(generator):
     kv_sinks._settle(sinks[0], tokens, place, np.ascontiguousarray(k.T))
     kv_sinks._settle.py_func(sinks[1], tokens, place, np.ascontiguousarray(k.T))
     assert (sinks[0] == sinks[1]).all()
-    assert kv_fifo._directions(3, 5, generator).shape == (5, 3)
+    assert _cache.directions(3, 5, generator).shape == (5, 3)
