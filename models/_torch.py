@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from statebound.models._cell import Array, Cell, Config, Field, State, Tokens, Weights, multiple_of
+from statebound.models._layer import Layer
+from statebound.models._linear import linear
 from statebound.models._vocabulary import Vocabulary
 
 
@@ -40,6 +42,7 @@ class TorchCell(Cell):
     """
 
     gates: ClassVar[int]
+    layer: ClassVar[type[TorchLayer]]
     optional: ClassVar[tuple[str, ...]] = ("embedding.weight",)
     Config: ClassVar[type[Units]] = Units
 
@@ -83,6 +86,82 @@ class TorchCell(Cell):
     def logits(self, old: State, new: State, tokens: Tokens) -> Array:
         """Return readout.weight h' + readout.bias."""
         return readout_logits(self.weights, new[0])
+
+
+@dataclass(frozen=True)
+class Square(Config):
+    """D, the width and the number of units, each with `per_unit` state numbers."""
+
+    per_unit: ClassVar[int] = 1
+    width: int
+
+    @property
+    def numbers(self) -> int:
+        """D times the numbers of a unit."""
+        return self.per_unit * self.width
+
+    @classmethod
+    def of(cls, numbers: int, settings: Mapping[str, int]) -> Self:
+        """Any positive number of units."""
+        cls.check_settings(settings)
+        return cls(settings.get("width") or multiple_of(numbers, cls.per_unit, "the layer"))
+
+
+class TorchLayer(Layer):
+    """A recurrent layer of D units on D inputs, whose output is its new h.
+
+    The streams are W x + b_ih, the rows of a unit's gates next to each other. A subclass
+    takes its cell's kernel through them, and adds to `fields` what it holds beside h.
+    """
+
+    gates: ClassVar[int]
+    Config: ClassVar[type[Square]] = Square
+
+    def __init__(self, config: Square, weights: Weights, dtype: np.dtype[Any]) -> None:
+        self.config, self.width = config, config.width
+        self.fields: tuple[Field, ...] = (Field("h", (self.width,), -1.0, 1.0),)
+
+        def by_unit(name: str) -> Array:
+            gates = np.asarray(weights[name], dtype).reshape(self.gates, self.width, -1)
+            return np.ascontiguousarray(gates.transpose(1, 0, 2))  # (D, gates, columns)
+
+        self._W = by_unit("weight_ih").reshape(-1, self.width)
+        self._b_in = by_unit("bias_ih").reshape(-1)
+        self._U = np.ascontiguousarray(by_unit("weight_hh").transpose(0, 2, 1))
+        self._b = by_unit("bias_hh").reshape(self.width, self.gates)
+
+    @classmethod
+    def numbers_at(cls, width: int) -> int | None:
+        """Return D times the numbers of a unit."""
+        return cls.Config.per_unit * width
+
+    @classmethod
+    def shapes(cls, config: Square) -> dict[str, tuple[int, ...]]:
+        """Return torch's shapes."""
+        return gate_shapes(cls.gates, config.width, config.width)
+
+    @classmethod
+    def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> Square:
+        """Read D off the recurrent matrix."""
+        cls.Config.check_settings(settings)
+        return cls.Config(weights["weight_hh"].shape[-1])
+
+    @classmethod
+    def random(cls, config: Square, generator: np.random.Generator) -> Weights:
+        """Draw every parameter uniformly within 1/sqrt(D), as torch does."""
+        return uniform_gates(cls.gates, config.width, config.width, generator)
+
+    def project(self, inputs: Array) -> Array:
+        """Return W x + b_ih."""
+        return linear(self._W, inputs, self._b_in)
+
+    def read(self, old: State, new: State, streams: Array, which: Tokens) -> Array:
+        """Return h'."""
+        return new[0]
+
+    def emit(self, reads: Array, streams: Array) -> Array:
+        """Return what was read."""
+        return reads
 
 
 def gate_shapes(gates: int, units: int, inputs: int) -> dict[str, tuple[int, ...]]:

@@ -22,7 +22,7 @@ from statebound.jit import fma, kernel
 from statebound.models._activations import sigmoid, tanh
 from statebound.models._cell import Array, State, Tokens, Weights
 from statebound.models._lanes import LANES
-from statebound.models._torch import TorchCell, Units, input_table
+from statebound.models._torch import TorchCell, TorchLayer, Units, input_table
 from statebound.models._vocabulary import Vocabulary
 
 
@@ -119,12 +119,26 @@ def _branch(h: Array, tokens: Tokens, U: Array, b: Array, x: Array, out: Array) 
                     new[j, i] = _gate(r[i], z[i], n[i], xr, xz, xn, old[j, i])
 
 
+class GRULayer(TorchLayer):
+    """The gated recurrent unit as a layer."""
+
+    gates: ClassVar[int] = 3
+
+    def advance(self, state: State, streams: Array, which: Tokens) -> State:
+        """Go through a sequence."""
+        out = np.empty_like(state[0])
+        x = streams.reshape(self.width, 3, -1)
+        _scan(state[0], which, self._U, self._b, x, out)
+        return (out,)
+
+
 class GRU(TorchCell):
     """The gated recurrent unit."""
 
     name: ClassVar[str] = "gru"
     summary: ClassVar[str] = "gated recurrent unit, as torch.nn.GRU"
     gates: ClassVar[int] = 3
+    layer = GRULayer
 
     def __init__(
         self, config: Units, weights: Weights, vocabulary: Vocabulary, dtype: str = "float32"

@@ -36,6 +36,7 @@ from statebound.models._cell import Array, Cell, Config, Field, State, Tokens, W
 from statebound.models._diagonal import real_scan
 from statebound.models._dual import Terms
 from statebound.models._lanes import LANES
+from statebound.models._linear_attention import LinearLayer
 from statebound.models._vocabulary import Vocabulary
 
 
@@ -86,6 +87,7 @@ class LinearAttention(Cell):
     encoding: ClassVar[str] = "pairs"
     inits: ClassVar[tuple[str, ...]] = ("constructed", "random")
     Config = LinearAttentionConfig
+    layer = LinearLayer
 
     def __init__(
         self,

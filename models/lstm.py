@@ -26,7 +26,7 @@ from statebound.jit import fma, kernel
 from statebound.models._activations import sigmoid, tanh
 from statebound.models._cell import Array, Field, State, Tokens, Weights
 from statebound.models._lanes import LANES
-from statebound.models._torch import TorchCell, Units, input_table
+from statebound.models._torch import Square, TorchCell, TorchLayer, Units, input_table
 from statebound.models._vocabulary import Vocabulary
 
 
@@ -138,12 +138,38 @@ class LSTMConfig(Units):
     per_unit: ClassVar[int] = 2
 
 
+@dataclass(frozen=True)
+class LSTMLayerConfig(Square):
+    """D units, each with a number of h and one of c."""
+
+    per_unit: ClassVar[int] = 2
+
+
+class LSTMLayer(TorchLayer):
+    """The long short-term memory as a layer."""
+
+    gates: ClassVar[int] = 4
+    Config = LSTMLayerConfig
+
+    def __init__(self, config: LSTMLayerConfig, weights: Weights, dtype: np.dtype[Any]) -> None:
+        super().__init__(config, weights, dtype)
+        self.fields = (*self.fields, Field("c", (self.width,)))
+
+    def advance(self, state: State, streams: Array, which: Tokens) -> State:
+        """Go through a sequence."""
+        h, c = np.empty_like(state[0]), np.empty_like(state[1])
+        x = streams.reshape(self.width, 4, -1)
+        _scan(state[0], state[1], which, self._U, self._b, x, h, c)
+        return h, c
+
+
 class LSTM(TorchCell):
     """The long short-term memory."""
 
     name: ClassVar[str] = "lstm"
     summary: ClassVar[str] = "long short-term memory, as torch.nn.LSTM"
     gates: ClassVar[int] = 4
+    layer = LSTMLayer
     Config = LSTMConfig
 
     def __init__(

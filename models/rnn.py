@@ -31,7 +31,7 @@ from statebound.jit import fma, kernel
 from statebound.models._activations import tanh
 from statebound.models._cell import Array, State, Tokens, Weights
 from statebound.models._lanes import LANES
-from statebound.models._torch import TorchCell, Units, input_table
+from statebound.models._torch import TorchCell, TorchLayer, Units, input_table
 from statebound.models._vocabulary import Vocabulary
 
 
@@ -58,6 +58,19 @@ def _scan(h: Array, tokens: Tokens, U: Array, b: Array, x: Array, out: Array) ->
         out[tile] = buffer[steps % 2]
 
 
+class RNNLayer(TorchLayer):
+    """The Elman network as a layer."""
+
+    gates: ClassVar[int] = 1
+
+    def advance(self, state: State, streams: Array, which: Tokens) -> State:
+        """Go through a sequence."""
+        out = np.empty_like(state[0])
+        U, b = self._U.reshape(self.width, self.width), self._b.reshape(-1)
+        _scan(state[0], which, U, b, streams, out)
+        return (out,)
+
+
 class RNN(TorchCell):
     """The Elman network."""
 
@@ -65,6 +78,7 @@ class RNN(TorchCell):
     summary: ClassVar[str] = "Elman network, as torch.nn.RNN"
     inits: ClassVar[tuple[str, ...]] = ("random", "constructed")
     gates: ClassVar[int] = 1
+    layer = RNNLayer
 
     def __init__(
         self, config: Units, weights: Weights, vocabulary: Vocabulary, dtype: str = "float32"

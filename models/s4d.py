@@ -30,6 +30,7 @@ import numpy as np
 from statebound.models._cell import Array, Cell, Field, State, Tokens, Weights
 from statebound.models._diagonal import ChannelsConfig, complex_scan, log_steps
 from statebound.models._hippo import modes
+from statebound.models._s4_block import S4DBlock
 from statebound.models._vocabulary import Vocabulary
 
 
@@ -51,6 +52,7 @@ class S4D(Cell):
         "D",
     )  # the authors' output map; the state ignores it
     Config = S4DConfig
+    layer = S4DBlock
 
     def __init__(
         self, config: S4DConfig, weights: Weights, vocabulary: Vocabulary, dtype: str = "float32"
