@@ -13,17 +13,19 @@ from statebound.reductions.machine import CutMachine
 CHUNKS = (1, 2, 3)
 
 
-def quantised(machine: CutMachine, state, read: int):
-    """Quantise and dequantise by the definition; return (codes, values)."""
+def quantised(machine: CutMachine, state, read: int, first: int = 0):
+    """Quantise and dequantise by the definition, from a field on; return (codes, values)."""
     codes = []
-    for field, quantiser, part in zip(machine.cell.fields, machine.quantisers, state, strict=True):
+    some = slice(first, first + len(state))
+    fields, quantisers = machine.cell.fields[some], machine.quantisers[some]
+    for field, quantiser, part in zip(fields, quantisers, state, strict=True):
         code = quantiser.encode(part)
         if field.cache:
             unused = max(0, field.shape[0] - read)
             code.reshape(len(code), field.shape[0], -1, LANES)[:, :unused] = 0
         codes.append(code)
     values = []
-    for field, quantiser, code in zip(machine.cell.fields, machine.quantisers, codes, strict=True):
+    for field, quantiser, code in zip(fields, quantisers, codes, strict=True):
         part = quantiser.decode(code, machine.cell.dtype)
         if field.cache:  # what was never written is what the start state holds
             unused = max(0, field.shape[0] - read)
@@ -32,14 +34,31 @@ def quantised(machine: CutMachine, state, read: int):
     return codes, tuple(values)
 
 
+def quantised_step(machine: CutMachine, state, token: np.ndarray, read: int):
+    """Read one token, each part of the model settled in its turn; return (codes, values)."""
+    codes = []
+
+    def settle(first, values):
+        assert first == len(codes), "every field is settled once, in order"
+        fresh, kept = quantised(machine, values, read, first)
+        codes.extend(fresh)
+        return kept
+
+    return codes, machine.cell.step(state, token, settle)
+
+
 def one_process(machine: CutMachine, tokens: np.ndarray, handoff: int):
     """Run without a split, token by token; return the final values and what is sent."""
     state = machine.cell.start(tile_count(len(tokens)))
     codes = None
     for t in range(tokens.shape[1] + 1):
         if t > 0:
-            state = machine.cell.scan(state, to_lanes(tokens[:, t - 1 : t]))
-            if machine.regime == "step" or t == handoff:
+            token = to_lanes(tokens[:, t - 1 : t])
+            if machine.regime == "step":
+                codes, state = quantised_step(machine, state, token, t)
+            else:
+                state = machine.cell.scan(state, token)
+            if machine.regime == "handoff" and t == handoff:
                 codes, state = quantised(machine, state, t)
     if machine.regime == "handoff":
         codes, _ = quantised(machine, state, tokens.shape[1])
