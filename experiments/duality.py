@@ -24,7 +24,7 @@ def duality(
     *,
     numbers: int | None = None,
     bits: int = 16,
-    settings: Mapping[str, int] | None = None,
+    settings: Mapping[str, int | str] | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Run both forms of a layer on n random bits, in float64, and count both messages.

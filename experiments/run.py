@@ -49,7 +49,7 @@ def plan(
     """Return the points of a run, checked before any work is done.
 
     State sizes are the totals of numbers nearest to fixed rates M / n that each model can
-    have; codes are measured at the same rates, where they have such sizes. A model whose
+    have; a model whose state grows has its default size alone. Codes are measured at the same rates, where they have such sizes. A model whose
     parameters do not depend on the seed is measured once.
 
     Raises
@@ -151,10 +151,14 @@ def _identity(point: Request) -> str:
 
 def _sizes(base: Request, wanted: list[int]) -> Iterator[int]:
     """Yield the sizes near the wanted ones that a model can have."""
-    from statebound.models._build import family
+    from statebound.models._build import default_numbers, family, growing
 
     assert base.model is not None
-    config = family(base.model).Config
+    cell = family(base.model)
+    if growing(cell):
+        yield default_numbers(cell)
+        return
+    config = cell.Config
     seen = set()
     for numbers in wanted:
         for near in (numbers, numbers + 1):
@@ -207,4 +211,4 @@ def _label(point: Request) -> str:
     if point.model is None:
         size = "" if point.state_bits is None else f" M={point.state_bits}"
         return f"{point.protocol}{size}"
-    return f"{point.model} {point.regime} M={(point.numbers or 0) * point.bits}"
+    return f"{point.model} {point.regime} {point.numbers} numbers"

@@ -79,9 +79,17 @@ def _reaching(config: Config, vocabulary: Vocabulary) -> Config:
     return whole
 
 
-def growing(name: str) -> int:
-    """Return by how many numbers a token the state of a model grows at its default size."""
-    return _sized(family(name), None, {}).growing
+def default_numbers(cell: type[Cell]) -> int:
+    """Return the total of numbers in a state of default size, after one token if it grows."""
+    return _sized(cell, None, {}).numbers
+
+
+def growing(cell: type[Cell]) -> int | None:
+    """Return how many numbers a token adds to a state of default size, None without one."""
+    try:
+        return _sized(cell, None, {}).growing
+    except (UsageError, TypeError):
+        return None
 
 
 def _config(cell: type[Cell], numbers: int | None, settings: Mapping[str, Any]) -> Config:

@@ -174,10 +174,11 @@ class StackCell(Cell):
             which = np.arange(tokens.size, dtype=np.int32).reshape(tokens.shape)
         return tuple(new)
 
-    def _token(self, state: State, tokens: Tokens, grow: Grow) -> tuple[State, Array]:
-        """Go through one token (tiles, 1, LANES); return the new state and the top sums (D, R).
+    def _token(self, state: State, tokens: Tokens, grow: Grow, *, top: bool) -> tuple[State, Array]:
+        """Go through one token (tiles, 1, LANES); return the new state and sums (D, R).
 
-        `grow` takes a layer's number, old state, streams and columns to its new state.
+        `grow` takes a layer's number, old state, streams and columns to its new state. The
+        sums are those above the last layer with `top`, else those below it.
         """
         new: list[Array] = []
         tokens = np.ascontiguousarray(tokens)
@@ -188,9 +189,10 @@ class StackCell(Cell):
                 streams = self._streams(place, u)
                 which = np.arange(tokens.size, dtype=np.int32).reshape(tokens.shape)
             after = grow(place, state[span], streams, which)
-            y = layer.output(state[span], after, streams, which)
-            u = np.ascontiguousarray(y.transpose(1, 0, 2)).reshape(len(u), -1) + u
             new += after
+            if top or place < len(self._layers) - 1:
+                y = layer.output(state[span], after, streams, which)
+                u = np.ascontiguousarray(y.transpose(1, 0, 2)).reshape(len(u), -1) + u
         return tuple(new), u
 
     def step(self, state: State, tokens: Tokens, settle: Settle) -> State:
@@ -200,7 +202,7 @@ class StackCell(Cell):
             fresh = self._layers[place].advance(old, streams, which)
             return settle(self._spans[place].start, fresh)
 
-        return self._token(state, tokens, grow)[0]
+        return self._token(state, tokens, grow, top=False)[0]
 
     @property
     def has_readout(self) -> bool:
@@ -209,7 +211,7 @@ class StackCell(Cell):
 
     def logits(self, old: State, new: State, tokens: Tokens) -> Array:
         """Return the readout of the sum above the last layer, made anew from both states."""
-        _, u = self._token(old, tokens, lambda place, *_: new[self._spans[place]])
+        _, u = self._token(old, tokens, lambda place, *_: new[self._spans[place]], top=True)
         top = rms(u, 1) * self.table("norm.weight")[:, None]
         y = linear(self.table("readout.weight"), top, self.weights.get("readout.bias"))
         return y.reshape(len(y), len(tokens), -1).transpose(1, 0, 2)

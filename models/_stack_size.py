@@ -213,21 +213,39 @@ def _widths(shares: Shares, numbers: int) -> Iterator[int]:
 def _divided(shares: Shares, numbers: int, D: int) -> tuple[Config, ...] | None:
     """Return configs of one width D, None where the numbers cannot be divided.
 
-    Where the width decides how large a layer is, the others share the rest.
+    Where the width or the settings decide how large a layer is, the others share the rest.
     """
+    told = []
+    for layer, given in shares:
+        name = _width_name(layer)
+        told.append((layer, given | ({name: D} if name else {})))
     bound = [layer.numbers_at(D) for layer, _ in shares]
-    free = bound.count(None)
-    rest = numbers - sum(size or 0 for size in bound)
-    if rest < free or (rest % free if free else rest):
+    sizes = [
+        _decided(layer, given) if size is None else size
+        for (layer, given), size in zip(told, bound, strict=True)
+    ]
+    free = sizes.count(None)
+    rest = numbers - sum(size or 0 for size in sizes)
+    if free and (rest < free or rest % free):
+        return None
+    if not free and rest and any(bound):  # where settings alone decide, they have the say
         return None
     parts = []
-    for (layer, given), size in zip(shares, bound, strict=True):
-        name, share = _width_name(layer), size or rest // free
-        part = _config(layer, share, given | ({name: D} if name else {}))
-        if part is None or part.width != D or (not given and part.numbers != share):
+    for (layer, given), size in zip(told, sizes, strict=True):
+        part = _config(layer, rest // free if size is None else size, given)
+        if part is None or part.width != D:
             return None
         parts.append(part)
     return tuple(parts)
+
+
+def _decided(layer: type[Layer], settings: Mapping[str, Any]) -> int | None:
+    """Return the numbers of a layer if the settings decide them, whatever is asked for."""
+    made = [_config(layer, asked, settings) for asked in (1, 2)]
+    if None in made or made[0].numbers != made[1].numbers:
+        return None
+    decided: int = made[0].numbers
+    return decided
 
 
 def _config(layer: type[Layer], numbers: int, settings: Mapping[str, Any]) -> Any:

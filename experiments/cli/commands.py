@@ -119,9 +119,9 @@ def limits(
 
 @app.command()
 def models(*, as_json: JSON = False) -> int:
-    """List the models."""
+    """List the models; `growing` is how many numbers a token adds to a state of default size."""
     from statebound import registry
-    from statebound.models._build import GROUP, PACKAGE, family
+    from statebound.models._build import GROUP, PACKAGE, family, growing
 
     rows: list[dict[str, Any]] = []
     for name in [*registry.names(PACKAGE), *registry.external(GROUP)]:
@@ -132,7 +132,8 @@ def models(*, as_json: JSON = False) -> int:
                 "summary": cell.summary,
                 "encoding": cell.encoding,
                 "parameters": ", ".join(cell.inits),
-                "config": ", ".join(cell.Config.__dataclass_fields__),
+                "growing": growing(cell),
+                "config": ", ".join(cell.Config.names()),
             }
         )
     return _list(rows, as_json)
@@ -362,7 +363,7 @@ def run(
     problem: Annotated[str, typer.Argument(help="index or istree.")] = "index",
     *,
     n: Annotated[int | None, typer.Option("--n", help="Size; 16 answers by default.")] = None,
-    models: Annotated[str | None, typer.Option("--models", help="Comma-separated, or all.")] = None,
+    models: Annotated[str | None, typer.Option("--models", help="Comma-separated, or all of fixed size.")] = None,
     codes: Annotated[
         str | None, typer.Option("--codes", help="Codes to compare with, or none.")
     ] = None,
@@ -380,11 +381,18 @@ def run(
     """Show how success collapses when the state holds fewer bits than the input."""
     from statebound import registry
     from statebound.experiments.run import CODES, MODELS, execute, plan
-    from statebound.models._build import PACKAGE
+    from statebound.models._build import PACKAGE, family, growing
 
     chosen = MODELS if models is None else tuple(models.split(","))
     if chosen == ("all",):
-        chosen = tuple(registry.names(PACKAGE))
+        every = registry.names(PACKAGE)
+        chosen = tuple(name for name in every if not growing(family(name)))
+        without = [name for name in every if name not in chosen]
+        if without:
+            output.talk(
+                f"note: without {', '.join(without)}, whose states grow with the input and share "
+                "no axis with the others; name them in --models to measure them"
+            )
     compared = CODES if codes is None else tuple(codes.split(","))
     planned = plan(
         problem,
