@@ -206,7 +206,7 @@ def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> di
             "config": dict(spec.config),
             "fields": [vars(f) for f in spec.fields],
             "state_numbers": sum(f.numbers for f in spec.fields),
-            "growing": spec.growing,
+            "growing": dict(spec.growing),
             "bits_per_number": widths.pop() if len(widths) == 1 else None,
             "regime": spec.regime,
             "quantiser": spec.quantiser,

@@ -179,6 +179,11 @@ def _protocol(problem: Problem, name: str, state_bits: int | None, settings: Set
                 f"choose from {', '.join(sorted(rooms))}, table:FILE.npz or module:factory",
             )
         made = registry.load(rooms[name], name, "protocol").PROTOCOL
+        for option, value in settings.items():
+            if isinstance(value, str):
+                raise UsageError(
+                    "set", f"{option}={value}", "must be a whole number", f"write {option}=4"
+                )
     arguments: dict[str, Any] = dict(settings)
     if state_bits is not None:
         if state_bits < 0:

@@ -49,8 +49,9 @@ def plan(
     """Return the points of a run, checked before any work is done.
 
     State sizes are the totals of numbers nearest to fixed rates M / n that each model can
-    have; a model whose state grows has its default size alone. Codes are measured at the same rates, where they have such sizes. A model whose
-    parameters do not depend on the seed is measured once.
+    have; a model whose state grows has its default size alone. Codes are measured at the
+    same rates, where they have such sizes. A model whose parameters do not depend on the
+    seed is measured once.
 
     Raises
     ------

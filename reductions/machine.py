@@ -73,7 +73,7 @@ class MachineSpec:
     quantiser_hash: str
     calibration_seed: int
     fields: tuple[FieldBits, ...]
-    growing: int = 0  # numbers a token, for a state without a fixed size
+    growing: tuple[tuple[str, int], ...] = ()  # fields without a fixed size: numbers a token
 
     @property
     def state_bits(self) -> int:
@@ -86,6 +86,7 @@ class MachineSpec:
         plain["problem_options"] = dict(self.problem_options)
         plain["config"] = dict(self.config)
         plain["fields"] = [vars(f) for f in self.fields]
+        plain["growing"] = dict(self.growing)
         if not self.growing:
             del plain["growing"]
         return plain
@@ -171,7 +172,7 @@ class CutMachine(StreamingProtocol[Cut]):
             ),
             calibration_seed=CALIBRATION_SEED,
             fields=tuple(FieldBits(f.name, "real", f.numbers, q.bits) for f, q in self._parts()),
-            growing=cell.growing,
+            growing=tuple((f.name, f.growing) for f in cell.fields if f.grows),
         )
 
     def _parts(self) -> list[tuple[Any, Quantiser]]:

@@ -363,7 +363,9 @@ def run(
     problem: Annotated[str, typer.Argument(help="index or istree.")] = "index",
     *,
     n: Annotated[int | None, typer.Option("--n", help="Size; 16 answers by default.")] = None,
-    models: Annotated[str | None, typer.Option("--models", help="Comma-separated, or all of fixed size.")] = None,
+    models: Annotated[
+        str | None, typer.Option("--models", help="Comma-separated, or all of fixed size.")
+    ] = None,
     codes: Annotated[
         str | None, typer.Option("--codes", help="Codes to compare with, or none.")
     ] = None,
@@ -388,7 +390,7 @@ def run(
         every = registry.names(PACKAGE)
         chosen = tuple(name for name in every if not growing(family(name)))
         without = [name for name in every if name not in chosen]
-        if without:
+        if without and not as_json:
             output.talk(
                 f"note: without {', '.join(without)}, whose states grow with the input and share "
                 "no axis with the others; name them in --models to measure them"

@@ -31,7 +31,9 @@ def summary(row: dict[str, Any]) -> str:
     if row["interval_level"] is not None:
         interval = f" [{row['success_low']:.4f}, {row['success_high']:.4f}]"
     who = row["model"] or row["protocol"]
-    grows = f" (growing, {row['growing']} numbers a token)" if row["growing"] else ""
+    grows = ""
+    if row["growing"]:
+        grows = f" (growing, {sum(row['growing'].values())} numbers a token)"
     return (
         f"{who}: {row['state_bits']} bits{grows}, success {row['success']:.4f}{interval} "
         f"({row['bob']} Bob, {row['engine']}), {bound}"

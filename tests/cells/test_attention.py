@@ -58,8 +58,8 @@ def test_constructed_attention_answers_everything(regime):
 def test_the_state_grows_with_the_stream_and_says_so():
     for length in (5, 20):
         machine = cut(Index(length), "attention", numbers=4, bits=8, init="random")
-        assert machine.cell.growing == machine.cell.config.growing == machine.spec.growing == 4
-        assert machine.spec.as_dict()["growing"] == 4
+        assert machine.cell.growing == machine.cell.config.growing == 4
+        assert machine.spec.as_dict()["growing"] == {"values": 1, "keys": 3}
         assert all(f.grows and f.shape[0] == length for f in machine.cell.fields)
         assert machine.cell.config.numbers == 4 * length
         assert machine.state_bits == 32 * length

@@ -450,11 +450,12 @@ def test_what_grows_is_told_apart():
     for n, machine in zip((5, 9), machines, strict=True):
         grows = {f.name: f.growing for f in machine.cell.fields}
         assert grows == {"0.S": 0, "1.keys": 2, "1.values": 2, "2.S": 0}
-        assert machine.spec.growing == machine.cell.config.growing == 4
+        assert machine.cell.growing == machine.cell.config.growing == 4
+        assert machine.spec.growing == (("1.keys", 2), ("1.values", 2))
         assert machine.state_bits == 3 * (8 + 4 * n)
         assert dict(machine.spec.config)["1.length"] == n
     windowed = cut(Index(9), "hybrid", numbers=12, settings={"window": 4})
-    assert windowed.spec.growing == 0
+    assert windowed.spec.growing == ()
     assert sum(f.numbers for f in windowed.cell.fields) == 12
 
 

@@ -7,7 +7,9 @@ import json
 import pytest
 
 import statebound
+from statebound import registry
 from statebound.errors import UsageError
+from statebound.experiments.request import Request
 
 KEYS = [
     "problem",
@@ -66,6 +68,8 @@ POINTS = [
         8,
         {"model": "sliding_window", "settings": {"d_key": 1, "window": 3}, "init": "random"},
     ),
+    ("index", 6, {"model": "stack", "settings": {"layers": "mamba*2,gru"}, "numbers": 12}),
+    ("index", 6, {"model": "hybrid", "settings": {"attention": "1"}, "regime": "step"}),
 ]
 
 
@@ -124,6 +128,45 @@ def test_load_equals_the_rows_of_a_run(cli, tmp_path):
     row = next(r for r in rows if (r["regime"], r["state_bits"]) == ("step", 2))
     again = statebound.measure("index", 4, model="sliding_window", regime="step", numbers=2)
     assert json.loads(json.dumps(again)) == row
+
+
+def test_what_grows_is_said(cli):
+    outcome = cli("measure", "index", "--n", 6, "--model", "attention", "--numbers", 3)
+    assert outcome.row["growing"] == {"values": 1, "keys": 2}
+    assert outcome.row["state_numbers"] == 18
+    assert "18 bits (growing, 3 numbers a token)" in outcome.err
+    assert statebound.measure("index", 6, model="gru")["growing"] == {}
+    assert statebound.measure("index", 6, protocol="send_nothing")["growing"] is None
+    listed = {row["model"]: row["growing"] for row in cli("models", "--json").row}
+    assert listed["attention"] == 8
+    assert listed["gru"] == listed["stack"] == 0
+    assert listed["hybrid"] > 0
+
+
+def test_a_run_of_all_models_leaves_out_those_that_grow(cli, tmp_path, monkeypatch):
+    names = registry.names
+
+    def few(package):
+        return ["attention", "gru"] if package == "statebound.models" else names(package)
+
+    monkeypatch.setattr(registry, "names", few)
+    words = ["run", "index", "--n", 4, "--machine-seeds", 0, "--codes", "none", "--models"]
+    outcome = cli(*words, "all", "--out", tmp_path / "a")
+    assert "note: without attention, whose states grow" in outcome.err
+    assert {row["model"] for row in statebound.load(tmp_path / "a")} == {"gru"}
+    outcome = cli(*words, "gru,attention", "--json", "--out", tmp_path / "b")
+    assert "note: without" not in outcome.err
+    rows = [row for row in statebound.load(tmp_path / "b") if row["model"] == "attention"]
+    assert [row["regime"] for row in rows] == ["handoff", "step"]  # one size, constructed alike
+    assert {row["state_bits"] for row in rows} == {4 * 8}
+
+
+def test_settings_are_numbers_or_texts():
+    plain = {"problem": "index", "n": 4, "settings": {"layers": "gru", "width": 3}}
+    assert Request.from_plain(plain).settings == plain["settings"]
+    for wrong in (1.5, True, None, ["gru"]):
+        with pytest.raises(TypeError, match="whole numbers or texts"):
+            Request.from_plain(plain | {"settings": {"layers": wrong}})
 
 
 def test_arguments_are_checked():

@@ -77,6 +77,7 @@ def test_no_arrow_is_wrong(module):
         ("statebound.models.gru", "from statebound.models.rnn import RNN"),
         ("statebound.models.gru", "from .rnn import RNN"),
         ("statebound.models.gru", "from . import rnn"),
+        ("statebound.models.stack", "from statebound.models.gru import GRU"),
         ("statebound.models.gru", "import matplotlib"),
         ("statebound.reductions.machine", "from statebound.experiments import tally"),
         ("statebound.reductions.machine", "from models import Cell"),
@@ -101,6 +102,22 @@ def test_a_wrong_arrow_is_named(module, source):
 )
 def test_a_right_arrow_is_not(module, source):
     assert wrong_arrows(module, ast.parse(source)) == []
+
+
+def test_only_stacks_look_models_up():
+    """A model that is named at run time is an import that no arrow shows: it has one place."""
+
+    def importers(*targets):
+        return {
+            module.removeprefix("statebound.models.")
+            for module, path in modules().items()
+            if module.startswith("statebound.models.")
+            and any(t.startswith(targets) for t in imports(module, tree(path)))
+        }
+
+    assert importers("statebound.registry", "importlib", "pkgutil") == {"_build", "_stack_size"}
+    assert importers("statebound.models._build.") == {"_stack_size"}
+    assert importers("statebound.models._stack") == {"_stack", "stack", "hybrid"}
 
 
 def calls(parsed: ast.AST) -> list[tuple[str, ast.Call]]:
