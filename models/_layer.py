@@ -47,11 +47,6 @@ class Layer:
     width: int
 
     @classmethod
-    def numbers_at(cls, width: int) -> int | None:
-        """Return the total of state numbers where D decides it, else None."""
-        return None
-
-    @classmethod
     @abstractmethod
     def shapes(cls, config: Any) -> dict[str, tuple[int, ...]]:
         """Return the shape of every parameter, under the authors' names."""

@@ -27,7 +27,7 @@ import numpy as np
 from statebound.errors import UsageError
 from statebound.jit import kernel
 from statebound.models._cell import Array, Config, Field, State, Tokens, Weights, multiple_of
-from statebound.models._diagonal import complex_scan
+from statebound.models._diagonal import complex_scan, log_steps
 from statebound.models._heads import positive
 from statebound.models._layer import Layer
 from statebound.models._linear import linear
@@ -176,7 +176,7 @@ class S4DBlock(S4Block):
         """Draw dt log-uniform in [1e-3, 1e-1] and a complex normal C; A is S4D-Lin."""
         D, half = config.width, config.d_state // 2
         own = {
-            "kernel.log_dt": generator.uniform(math.log(1e-3), math.log(1e-1), D),
+            "kernel.log_dt": log_steps(generator, D),
             "kernel.log_A_real": np.full((D, half), math.log(0.5)),
             "kernel.A_imag": np.tile(math.pi * np.arange(half), (D, 1)),
             "kernel.C": generator.standard_normal((D, half, 2)) * math.sqrt(0.5),

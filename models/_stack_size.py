@@ -166,6 +166,8 @@ class StackConfig(Config):
         models = cls.models_of(settings)
         shares = cls.shares(models, settings)
         width = whole(settings, "width", 1) if "width" in settings else None
+        for layer, given in shares:
+            _check(layer, max(1, numbers // len(shares)), given)
         found = _sized(shares, numbers, width)
         if found is not None:
             return cls(models, *found)
@@ -196,12 +198,9 @@ def _sized(shares: Shares, numbers: int, width: int | None) -> Sized | None:
 def _widths(shares: Shares, numbers: int) -> Iterator[int]:
     """Yield the widths to try, the best first."""
     share = max(1, numbers // len(shares))
-    wanted = set()
-    for layer, given in shares:
-        config = _config(layer, share, given)
-        if config is not None:
-            wanted.add(config.width)
-    bound = any(layer.numbers_at(1) is not None for layer, _ in shares)
+    configs = [_config(layer, share, given) for layer, given in shares]
+    wanted = {config.width for config in configs if config is not None}
+    bound = any(_bound(layer, given, WIDE) for layer, given in shares)
     if not bound:
         yield max(WIDE, *wanted, 1)
         yield from range(WIDE, 0, -1)
@@ -215,28 +214,26 @@ def _divided(shares: Shares, numbers: int, D: int) -> tuple[Config, ...] | None:
 
     Where the width or the settings decide how large a layer is, the others share the rest.
     """
-    told = []
-    for layer, given in shares:
-        name = _width_name(layer)
-        told.append((layer, given | ({name: D} if name else {})))
-    bound = [layer.numbers_at(D) for layer, _ in shares]
-    sizes = [
-        _decided(layer, given) if size is None else size
-        for (layer, given), size in zip(told, bound, strict=True)
-    ]
+    sizes = [_decided(layer, _wide(layer, given, D)) for layer, given in shares]
     free = sizes.count(None)
     rest = numbers - sum(size or 0 for size in sizes)
     if free and (rest < free or rest % free):
         return None
-    if not free and rest and any(bound):  # where settings alone decide, they have the say
-        return None
+    if not free and rest and any(_bound(layer, given, D) for layer, given in shares):
+        return None  # where the settings alone decide, they have the say
     parts = []
-    for (layer, given), size in zip(told, sizes, strict=True):
-        part = _config(layer, rest // free if size is None else size, given)
+    for (layer, given), size in zip(shares, sizes, strict=True):
+        part = _config(layer, rest // free if size is None else size, _wide(layer, given, D))
         if part is None or part.width != D:
             return None
         parts.append(part)
     return tuple(parts)
+
+
+def _wide(layer: type[Layer], settings: Mapping[str, Any], D: int) -> dict[str, Any]:
+    """Return a layer's settings with its width, where that is one of them."""
+    name = _width_name(layer)
+    return {**settings, name: D} if name else dict(settings)
 
 
 def _decided(layer: type[Layer], settings: Mapping[str, Any]) -> int | None:
@@ -248,11 +245,24 @@ def _decided(layer: type[Layer], settings: Mapping[str, Any]) -> int | None:
     return decided
 
 
-def _config(layer: type[Layer], numbers: int, settings: Mapping[str, Any]) -> Any:
-    """Return a layer's config, None where it has no such total."""
+def _bound(layer: type[Layer], settings: Mapping[str, Any], D: int) -> bool:
+    """Whether the width, and not the other settings, decides the numbers of a layer."""
+    with_width = _decided(layer, _wide(layer, settings, D))
+    return with_width is not None and _decided(layer, settings) is None
+
+
+def _check(layer: type[Layer], numbers: int, settings: Mapping[str, Any]) -> None:
+    """Refuse settings that are wrong whatever the size."""
     try:
-        return layer.Config.of(numbers, settings)
+        layer.Config.of(numbers, settings)
     except UsageError as error:
         if error.argument != "numbers":
             raise
+
+
+def _config(layer: type[Layer], numbers: int, settings: Mapping[str, Any]) -> Any:
+    """Return a layer's config, None where there is none."""
+    try:
+        return layer.Config.of(numbers, settings)
+    except UsageError:
         return None

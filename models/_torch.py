@@ -102,7 +102,7 @@ class Square(Config):
 
     @classmethod
     def of(cls, numbers: int, settings: Mapping[str, int]) -> Self:
-        """Any positive number of units."""
+        """Any positive number of units; the width decides it."""
         cls.check_settings(settings)
         return cls(settings.get("width") or multiple_of(numbers, cls.per_unit, "the layer"))
 
@@ -129,11 +129,6 @@ class TorchLayer(Layer):
         self._b_in = by_unit("bias_ih").reshape(-1)
         self._U = np.ascontiguousarray(by_unit("weight_hh").transpose(0, 2, 1))
         self._b = by_unit("bias_hh").reshape(self.width, self.gates)
-
-    @classmethod
-    def numbers_at(cls, width: int) -> int | None:
-        """Return D times the numbers of a unit."""
-        return cls.Config.per_unit * width
 
     @classmethod
     def shapes(cls, config: Square) -> dict[str, tuple[int, ...]]:

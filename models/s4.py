@@ -17,7 +17,6 @@ Gu, Goel and Re (2022), "Efficiently modeling long sequences with structured sta
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -27,6 +26,7 @@ import numpy as np
 from statebound.errors import UsageError
 from statebound.jit import fma, kernel
 from statebound.models._cell import Array, Cell, Config, Field, State, Tokens, Weights, multiple_of
+from statebound.models._diagonal import log_steps
 from statebound.models._heads import positive
 from statebound.models._hippo import bilinear, legs
 from statebound.models._lanes import LANES
@@ -154,7 +154,7 @@ class S4Layer(S4Block):
         own = {
             "A": A,
             "B": B,
-            "log_dt": generator.uniform(math.log(1e-3), math.log(1e-1), D),
+            "log_dt": log_steps(generator, D),
             "C": generator.standard_normal((D, N)) * N**-0.5,
         }
         return own | super().random(config, generator)
@@ -213,7 +213,7 @@ class S4(Cell):
         return {
             "A": A,
             "B": B,
-            "log_dt": generator.uniform(math.log(1e-3), math.log(1e-1), config.channels),
+            "log_dt": log_steps(generator, config.channels),
             "encoder.weight": generator.standard_normal((config.channels, vocabulary.size)),
         }
 

@@ -68,7 +68,6 @@ def test_recurrent_layers_are_torchs(name, dtype, error, generator):
         y, last = theirs(torch.tensor(x).double(), tuple(begun) if name == "lstm" else begun[0])
     states = [part[0].numpy() for part in (last if name == "lstm" else [last])]
     check(layer, start, x, states, y.numpy(), error)
-    assert layer.numbers_at(7) == (14 if name == "lstm" else 7)
 
 
 @pytest.mark.parametrize("normalise", [0, 1])
