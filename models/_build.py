@@ -15,7 +15,7 @@ from statebound.models._vocabulary import Vocabulary
 PACKAGE = "statebound.models"
 GROUP = "statebound.models"
 DEFAULT_NUMBERS = 8
-MOST_NUMBERS = 1 << 16
+MOST_NUMBERS = 1 << 19
 
 
 def family(name: str) -> type[Cell]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from statebound.errors import UsageError
 from statebound.models._dual import Terms
 from statebound.models._lanes import LANES
+from statebound.models._published import Published
 from statebound.models._vocabulary import Vocabulary
 
 Array = NDArray[Any]
@@ -164,6 +165,7 @@ class Cell(ABC):
     needs_positions: ClassVar[bool] = False  # reads only tokens that tell their position
     optional: ClassVar[tuple[str, ...]] = ()  # parameters that neither scan nor readout demands
     form: ClassVar[str] = "one layer and one direction"
+    published: ClassVar[tuple[Published, ...]] = ()  # sizes of models that are in use
     Config: ClassVar[type[Config]]
     fields: tuple[Field, ...]
 

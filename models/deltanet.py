@@ -37,6 +37,7 @@ from statebound.models._heads import ConvConfig, parts
 from statebound.models._layer import LayerCell
 from statebound.models._linear import linear
 from statebound.models._pointwise import rms
+from statebound.models._published import Published
 from statebound.models._vocabulary import Vocabulary
 
 # silu is least at LOW and takes the opposite value at HIGH
@@ -81,6 +82,13 @@ class DeltaNet(LayerCell):
     inits: ClassVar[tuple[str, ...]] = ("constructed", "random")
     layer = DeltaNetLayer
     Config = DeltaNetConfig
+    published = (
+        Published(
+            "delta_net-1.3b",
+            24,
+            {"heads": 16, "d_key": 128, "d_value": 128, "d_conv": 4, "width": 2048},
+        ),
+    )
 
     def __init__(
         self,

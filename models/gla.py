@@ -28,6 +28,7 @@ from statebound.models._layer import Layer, LayerCell
 from statebound.models._linear import linear
 from statebound.models._matrix_state import decay_scan, read
 from statebound.models._pointwise import exponential, rms, silu, softplus
+from statebound.models._published import Published
 
 GATE_ROOT = 16.0
 RANK = 16
@@ -147,6 +148,9 @@ class GLA(LayerCell):
     summary: ClassVar[str] = "gated linear attention: a decay a key channel"
     layer = GLALayer
     Config = GLAConfig
+    published = (
+        Published("gla-1.3b", 24, {"heads": 4, "d_key": 256, "d_value": 512, "width": 2048}),
+    )
 
 
 CELL = GLA

@@ -40,6 +40,7 @@ from statebound.models._cell import Array, Config, Field, State, Tokens, Weights
 from statebound.models._lanes import LANES
 from statebound.models._layer import Layer, LayerCell
 from statebound.models._linear import linear
+from statebound.models._published import Published
 
 
 @dataclass(frozen=True)
@@ -325,6 +326,10 @@ class Mamba(LayerCell):
     summary: ClassVar[str] = "selective state space layer (S6)"
     Config = MambaConfig
     layer = MambaLayer
+    published = (
+        Published("mamba-130m", 24, {"d_inner": 1536, "d_state": 16, "d_conv": 4, "d_model": 768}),
+        Published("mamba-2.8b", 64, {"d_inner": 5120, "d_state": 16, "d_conv": 4, "d_model": 2560}),
+    )
 
 
 CELL = Mamba

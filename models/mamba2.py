@@ -37,6 +37,7 @@ from statebound.models._layer import Layer, LayerCell
 from statebound.models._linear import linear
 from statebound.models._matrix_state import decay_scan, read
 from statebound.models._pointwise import forget, rms, silu, softplus
+from statebound.models._published import Published
 from statebound.models._short_conv import ShortConv, serial
 
 
@@ -239,6 +240,13 @@ class Mamba2(LayerCell):
     name: ClassVar[str] = "mamba2"
     summary: ClassVar[str] = "selective state space model with one decay a head (SSD)"
     layer = Mamba2Layer
+    published = (
+        Published(
+            "mamba2-130m",
+            24,
+            {"heads": 24, "head_dim": 64, "d_state": 128, "d_conv": 4, "width": 768},
+        ),
+    )
     Config = Mamba2Config
 
 

@@ -44,6 +44,7 @@ from statebound.models._layer import Layer, LayerCell
 from statebound.models._linear import headwise, linear
 from statebound.models._matrix_state import decay_scan
 from statebound.models._pointwise import gelu
+from statebound.models._published import Published
 from statebound.models._short_conv import ShortConv, serial
 
 SHARPNESS = 8.0
@@ -204,6 +205,13 @@ class RGLRU(LayerCell):
     summary: ClassVar[str] = "real-gated linear recurrent unit, as in RecurrentGemma"
     layer = RGLRULayer
     Config = RGLRUConfig
+    published = (
+        Published(
+            "recurrentgemma-2b, recurrent layers",
+            18,
+            {"lru_width": 2560, "heads": 10, "d_conv": 4, "width": 2560},
+        ),
+    )
 
 
 CELL = RGLRU

@@ -50,6 +50,7 @@ from statebound.models._heads import positive
 from statebound.models._lanes import LANES
 from statebound.models._linear import linear
 from statebound.models._pointwise import logistic
+from statebound.models._published import Published
 from statebound.models._rwkv import (
     LEAST,
     QUIET,
@@ -255,6 +256,7 @@ class Rwkv4(RwkvCell):
     summary: ClassVar[str] = "RWKV-4 block in canonical form, both token shifts in the state"
     Config = Rwkv4Config
     layer = Rwkv4Layer
+    published = (Published("rwkv-4-169m", 12, {"width": 768, "hidden": 3072}),)
 
 
 CELL = Rwkv4
