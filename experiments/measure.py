@@ -131,7 +131,7 @@ def choose(request: Request, protocol: Protocol) -> tuple[str, str]:
             "use --engine enumerate, or the learned Bob",
         )
     if bob == "learned":
-        readout.refuse_if_too_large(problem, protocol.state_bits)
+        readout.refuse_if_too_large(problem, readout.feature_count(protocol))
     return engine, bob
 
 
@@ -197,7 +197,7 @@ def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> di
     }
     if isinstance(protocol, CutMachine):
         spec = protocol.spec
-        widths = {f.bits for f in spec.fields}
+        widths = {f.bits for f in spec.fields if f.kind == "real"}
         row |= {
             "model": spec.model,
             "protocol": None,
@@ -205,11 +205,12 @@ def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> di
             "weights_hash": spec.weights_hash,
             "config": dict(spec.config),
             "fields": [vars(f) for f in spec.fields],
-            "state_numbers": sum(f.numbers for f in spec.fields),
+            "state_numbers": protocol.numbers,
             "growing": dict(spec.growing),
             "bits_per_number": widths.pop() if len(widths) == 1 else None,
             "regime": spec.regime,
             "quantiser": spec.quantiser,
+            "rounding": spec.rounding,
             "dtype": spec.dtype,
             "encoding": spec.encoding,
             "machine_seed": spec.machine_seed,
@@ -227,6 +228,7 @@ def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> di
             "bits_per_number",
             "regime",
             "quantiser",
+            "rounding",
             "dtype",
             "encoding",
             "machine_seed",
@@ -433,6 +435,7 @@ _ORDER = (
     "message_bytes",
     "regime",
     "quantiser",
+    "rounding",
     "dtype",
     "encoding",
     "engine",

@@ -20,6 +20,7 @@ from statebound.protocols.message import Bytes
 from statebound.protocols.problem import Problem, Symbols
 from statebound.protocols.protocol import Protocol, Queries, sent
 from statebound.protocols.table import is_partial
+from statebound.reductions.machine import CutMachine
 
 Matrix = NDArray[np.float64]
 
@@ -79,6 +80,11 @@ def _design(features: Matrix, products: bool, mean: Matrix, spread: Matrix) -> M
         i, j = np.triu_indices(z.shape[1])
         parts.append(z[:, i] * z[:, j])
     return np.concatenate(parts, axis=1)
+
+
+def feature_count(protocol: Protocol) -> int:
+    """Return how many numbers a readout of this protocol sees."""
+    return protocol.numbers if isinstance(protocol, CutMachine) else protocol.state_bits
 
 
 def refuse_if_too_large(problem: Problem, features: int) -> None:

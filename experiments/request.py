@@ -45,10 +45,12 @@ class Request:
     machine_seed: int = 0
     numbers: int | None = None
     settings: Settings = field(default_factory=dict)
-    bits: int = 1
+    bits: int | None = None
+    precision: dict[str, int] = field(default_factory=dict)
     regime: str = "handoff"
     dtype: str = "float32"
     quantiser: str | None = None
+    rounding: str = "nearest"
     encoding: str | None = None
     engine: str = "auto"
     bob: str | None = None
@@ -72,6 +74,8 @@ class Request:
                 raise TypeError(f"{name} must be {declared or 'absent'}, not {value!r}")
         if any(type(v) not in (int, str) for v in data.get("settings", {}).values()):
             raise TypeError("settings must be whole numbers or texts")
+        if any(type(v) is not int for v in data.get("precision", {}).values()):
+            raise TypeError("precision must be whole numbers")
         return cls(**data)
 
     def make_problem(self) -> Problem:
@@ -126,8 +130,10 @@ def subject(request: Request) -> Protocol:
             request.model,
             numbers=request.numbers,
             bits=request.bits,
+            precision=request.precision,
             regime=request.regime,
             quantiser=request.quantiser,
+            rounding=request.rounding,
             encoding=request.encoding,
             init=request.init,
             weights=None if request.weights is None else read_weights(Path(request.weights)),
@@ -148,9 +154,11 @@ def _refuse_machine_arguments(request: Request) -> None:
         "machine_seed",
         "numbers",
         "bits",
+        "precision",
         "regime",
         "dtype",
         "quantiser",
+        "rounding",
         "encoding",
     ):
         value = getattr(request, name)

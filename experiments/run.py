@@ -13,7 +13,8 @@ from statebound.experiments import results
 from statebound.experiments.engines.enumerate import refuse_if_too_large
 from statebound.experiments.measure import Measured, choose, measure
 from statebound.experiments.request import Request, subject
-from statebound.reductions.machine import REGIMES, hash_arrays, uncut
+from statebound.reductions import rounding as roundings
+from statebound.reductions.machine import REGIMES, check_quantisation, hash_arrays, uncut
 
 MODELS = ("sliding_window", "linear_attention", "gru", "rnn", "s4d")
 CODES = ("majority", "hamming", "linear")
@@ -40,18 +41,23 @@ def plan(
     n: int | None = None,
     models: tuple[str, ...] = MODELS,
     codes: tuple[str, ...] = CODES,
-    bits: int = 1,
+    bits: int | None = None,
     seeds: tuple[int, ...] = SEEDS,
     engine: str = "auto",
     trials: int = 4096,
     seed: int = 0,
+    *,
+    quantiser: str | None = None,
+    rounding: str = "nearest",
+    precision: dict[str, int] | None = None,
 ) -> Plan:
     """Return the points of a run, checked before any work is done.
 
     State sizes are the totals of numbers nearest to fixed rates M / n that each model can
-    have; a model whose state grows has its default size alone. Codes are measured at the
-    same rates, where they have such sizes. A model whose parameters do not depend on the
-    seed is measured once.
+    have (M being numbers times bits, without what else crosses); a model whose state grows
+    has its default size alone. Codes are measured at the same rates, where they have such
+    sizes. A model that does not depend on the seed is measured once. A rounding that feeds
+    back has the regime `step` only.
 
     Raises
     ------
@@ -60,10 +66,22 @@ def plan(
     """
     if n is None:
         n = SIZES.get(problem, 16)
-    base = Request(problem, n, bits=bits, engine=engine, trials=trials, seed=seed)
+    precision = precision or {}
+    rounds = roundings.family(rounding)
+    regimes = ("step",) if engine == "automaton" or rounds.keeps_residual else REGIMES
+    _, bits = check_quantisation(quantiser, bits, precision, regimes[0], rounding)
+    base = Request(
+        problem,
+        n,
+        bits=bits,
+        precision=precision,
+        quantiser=quantiser,
+        rounding=rounding,
+        engine=engine,
+        trials=trials,
+        seed=seed,
+    )
     problem_made = base.make_problem()
-    if not 1 <= bits <= 32:
-        raise UsageError("bits", bits, "must be 1 to 32 bits a number", "pass a precision there")
     if min(seeds) < 0:
         raise UsageError("machine_seeds", min(seeds), "must not be negative", "pass 0..2")
     effective = problem_made.structure.effective_n
@@ -74,6 +92,9 @@ def plan(
         "models": list(models),
         "codes": list(codes),
         "bits": bits,
+        "precision": precision,
+        "quantiser": quantiser,
+        "rounding": rounding,
         "seeds": list(seeds),
         "engine": engine,
         "trials": trials,
@@ -82,7 +103,6 @@ def plan(
     }
     wanted = sorted({max(1, round(rate * effective / bits)) for rate in RATES})
     points: dict[str, Request] = {}
-    regimes = ("step",) if engine == "automaton" else REGIMES
     for model in models:
         for regime in regimes:
             for numbers in _sizes(replace(base, model=model, regime=regime), wanted):
@@ -92,7 +112,7 @@ def plan(
                         problem_made, model, numbers=numbers, machine_seed=machine_seed
                     )
                     weights = hash_arrays(cell.weights)
-                    if weights in drawn:  # constructed alike for every seed
+                    if weights in drawn and not rounds.draws:  # constructed alike for every seed
                         continue
                     drawn.add(weights)
                     point = replace(
@@ -129,11 +149,12 @@ def _code_points(base: Request, code: str, effective: int) -> Iterator[Request]:
     """
     refused: UsageError | None = None
     found = False
+    plain = Request(base.problem, base.n, engine=base.engine, trials=base.trials, seed=base.seed)
     sizes = sorted({max(1, round(rate * effective)) for rate in RATES if rate < 1})
     for bits in [*sizes, None]:
         if bits is None and found:
             break  # only what has no choice of size is measured without one
-        point = replace(base, protocol=code, state_bits=bits, bits=1)
+        point = replace(plain, protocol=code, state_bits=bits)
         try:
             protocol = subject(point)
         except UsageError as error:
@@ -212,4 +233,4 @@ def _label(point: Request) -> str:
     if point.model is None:
         size = "" if point.state_bits is None else f" M={point.state_bits}"
         return f"{point.protocol}{size}"
-    return f"{point.model} {point.regime} {point.numbers} numbers"
+    return f"{point.model} {point.regime}, {point.numbers} numbers"

@@ -14,7 +14,7 @@ import numpy as np
 
 from statebound.errors import StateboundError
 from statebound.experiments.engines.enumerate import matching_answers
-from statebound.experiments.readout import fit, refuse_if_too_large
+from statebound.experiments.readout import feature_count, fit, refuse_if_too_large
 from statebound.protocols.message import Bytes, check
 from statebound.protocols.protocol import Protocol
 
@@ -82,6 +82,6 @@ def reply(protocol: Protocol, message: Bytes, query: int, bob: str | None) -> tu
             )
         return int(counts.argmax()), kind
     if kind == "learned":
-        refuse_if_too_large(protocol.problem, protocol.state_bits)
+        refuse_if_too_large(protocol.problem, feature_count(protocol))
     answer = protocol.answer if kind == "model" else fit(protocol).answer
     return int(answer(message, asked)[0]), kind

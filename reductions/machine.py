@@ -2,8 +2,9 @@
 
 Alice reads the tokens of x from the public start state. In the regime ``handoff`` she
 computes in floating point and quantises once, at the end; in ``step`` the state is
-quantised and dequantised after every token. The codes, packed, are all that crosses.
-Bob unpacks them, restores the state, and goes on with the tokens of his query.
+quantised and dequantised after every token. The codes, packed, are all that crosses:
+those of the numbers, and of what was computed from them, scales and residuals. Bob unpacks
+them, restores the state, and goes on with the tokens of his query.
 
 The start state is public: a machine that has read nothing sends nothing.
 """
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from statebound.errors import StateboundError, UsageError
+from statebound.errors import UsageError
 from statebound.models import Cell
 from statebound.models._build import build
 from statebound.models._build import family as cell_family
@@ -31,24 +32,13 @@ from statebound.protocols.problem import Problem, Symbols
 from statebound.protocols.protocol import Queries, StreamingProtocol
 from statebound.reductions import encoding as encodings
 from statebound.reductions import quantiser as quantisers
+from statebound.reductions import rounding as roundings
+from statebound.reductions.calibration import CALIBRATION_SEED, fit
+from statebound.reductions.crossing import Crossing
 from statebound.reductions.encoding import Encoding
-from statebound.reductions.quantiser import Codes, Quantiser
+from statebound.reductions.quantiser import Codes, FieldBits
 
 REGIMES = ("handoff", "step")
-CALIBRATION_INPUTS = 1024
-CALIBRATION_SEED = 20240229
-CALIBRATION_STEPS = 64
-MEMORY_CAP = 4 << 30  # bytes
-
-
-@dataclass(frozen=True)
-class FieldBits:
-    """One field of the message: its name, kind, count of numbers, and bits a number."""
-
-    name: str
-    kind: str
-    numbers: int
-    bits: int
 
 
 @dataclass(frozen=True)
@@ -56,7 +46,9 @@ class MachineSpec:
     """All that defines a cut machine; packing, M, header and identity derive from it.
 
     `weights_hash` and `quantiser_hash` are SHA-256 of the parameters and of the
-    calibrated quantisers, so two processes whose arithmetic differs notice.
+    calibrated quantisers, so two processes whose arithmetic differs notice. The machine's
+    seed is that of its parameters and of its coins; None where nothing is drawn from it.
+    `fields` says all that crosses, in order: numbers, and whatever is sent beside them.
     """
 
     problem: str
@@ -71,6 +63,7 @@ class MachineSpec:
     regime: str
     quantiser: str
     quantiser_hash: str
+    rounding: str
     calibration_seed: int
     fields: tuple[FieldBits, ...]
     growing: tuple[tuple[str, int], ...] = ()  # fields without a fixed size: numbers a token
@@ -103,7 +96,7 @@ class Cut:
     """A batch of B states that have read equally many tokens.
 
     `values` are what the model sees; `codes`, in the regime ``step``, are what they
-    were dequantised from and what would be sent.
+    were dequantised from, with the residuals: what would be sent.
     """
 
     values: State
@@ -126,7 +119,18 @@ class CutMachine(StreamingProtocol[Cut]):
     regime
         ``handoff`` or ``step``.
     init, machine_seed
-        Where the parameters are from, for the record.
+        Where the parameters are from, for the record; the seed is that of coins too.
+    rounding
+        Registry name.
+    precision
+        Bits a number of some fields, by name, in place of `bits`.
+
+    Attributes
+    ----------
+    numbers
+        How many numbers the state holds.
+    widths
+        The bits of every code of the message; M is their sum.
     """
 
     def __init__(
@@ -139,17 +143,18 @@ class CutMachine(StreamingProtocol[Cut]):
         regime: str = "handoff",
         init: str = "random",
         machine_seed: int | None = 0,
+        rounding: str = "nearest",
+        precision: Mapping[str, int] | None = None,
     ) -> None:
         self.problem, self.cell, self.encoding, self.regime = problem, cell, encoding, regime
-        family = quantisers.family(quantiser, bits)
-        samples = self._calibrate() if any(map(family.needs_calibration, cell.fields)) else None
-        self.quantisers: list[Quantiser] = [
-            family.fit(bits, f, samples[i] if samples else np.empty((f.numbers, 0)))
-            for i, f in enumerate(cell.fields)
+        self.numbers = sum(f.numbers for f in cell.fields)
+        each = [(precision or {}).get(f.name, bits) for f in cell.fields]
+        fitted = fit(problem, cell, encoding, regime, quantiser, each)
+        rounds = roundings.family(rounding)(machine_seed or 0)
+        self.crossings = [
+            Crossing(i, field, fitted[i], rounds, cell.dtype) for i, field in enumerate(cell.fields)
         ]
-        self.widths = np.concatenate([np.full(f.numbers, q.bits) for f, q in self._parts()]).astype(
-            np.int64
-        )
+        self.widths = np.concatenate([c.widths for c in self.crossings])
         self.state_bits = int(self.widths.sum())
         self.spec = MachineSpec(
             problem=problem.name,
@@ -165,100 +170,38 @@ class CutMachine(StreamingProtocol[Cut]):
             quantiser=quantiser,
             quantiser_hash=hash_arrays(
                 {
-                    f"{f.name}.{name}": array
-                    for f, q in self._parts()
-                    for name, array in q.parameters().items()
+                    f"{c.field.name}.{name}": array
+                    for c in self.crossings
+                    for name, array in c.quantiser.parameters().items()
                 }
             ),
+            rounding=rounding,
             calibration_seed=CALIBRATION_SEED,
-            fields=tuple(FieldBits(f.name, "real", f.numbers, q.bits) for f, q in self._parts()),
+            fields=tuple(line for c in self.crossings for line in c.ledger),
             growing=tuple((f.name, f.growing) for f in cell.fields if f.grows),
         )
 
-    def _parts(self) -> list[tuple[Any, Quantiser]]:
-        return list(zip(self.cell.fields, self.quantisers, strict=True))
-
-    def _calibrate(self) -> list[NDArray[np.float64]]:
-        """Return what each field holds on public inputs, (C, samples) each.
-
-        At the handoff for ``handoff``, after every token for ``step`` (of a long stream,
-        after evenly spaced ones); of a cache the newest entry likewise, for all of its
-        entries. In floating point: the quantiser does not exist yet.
-        """
-        generator = np.random.Generator(np.random.PCG64(CALIBRATION_SEED))
-        tokens = to_lanes(self.encoding.tokens(self.problem.sample(generator, CALIBRATION_INPUTS)))
-        steps = tokens.shape[1]
-        apart = -(-steps // CALIBRATION_STEPS)  # counted back from the handoff
-        numbers = sum(f.numbers for f in self.cell.fields)
-        kept_bytes = 8 * numbers * CALIBRATION_INPUTS * (-(-steps // apart))
-        if kept_bytes > MEMORY_CAP:
-            raise UsageError(
-                "numbers",
-                numbers,
-                f"calibrating them needs about {kept_bytes / 2**30:.3g} GiB, the cap is "
-                f"{MEMORY_CAP >> 30} GiB",
-                "take a smaller state",
-            )
-        state = self.cell.start(len(tokens))
-        seen: list[list[NDArray[np.float64]]] = [[] for _ in self.cell.fields]
-        for t in range(steps):
-            state = self.cell.scan(state, tokens[:, t : t + 1])
-            for field, kept, part in zip(self.cell.fields, seen, state, strict=True):
-                pooled = field.cache or self.regime == "step"
-                if (pooled and (steps - 1 - t) % apart == 0) or t == steps - 1:
-                    width = field.numbers // field.shape[0] if field.cache else field.numbers
-                    newest = to_rows(part[:, -width:], CALIBRATION_INPUTS)
-                    kept.append(newest.T.astype(np.float64))
-        samples = []
-        for field, kept in zip(self.cell.fields, seen, strict=True):
-            sample = np.concatenate(kept, axis=1)
-            _require_finite(field.name, sample)
-            samples.append(np.tile(sample, (field.numbers // len(sample), 1)))
-        return samples
-
-    def _encode(self, values: State, read: int, first: int = 0) -> tuple[Codes, ...]:
-        """Return the codes of the fields from number `first` on."""
-        codes = []
-        parts = self._parts()[first : first + len(values)]
-        for (field, quantiser), part in zip(parts, values, strict=True):
-            _require_finite(field.name, part)
-            code = quantiser.encode(part)
-            if field.cache and read < field.shape[0]:
-                width = field.numbers // field.shape[0]
-                code[:, : (field.shape[0] - read) * width] = 0
-            codes.append(code)
-        return tuple(codes)
-
-    def _decode(self, codes: tuple[Codes, ...], read: int, first: int = 0) -> State:
-        """Return the values of codes; cache entries not yet written are zeros, as at the start."""
-        values = []
-        parts = self._parts()[first : first + len(codes)]
-        for (field, quantiser), code in zip(parts, codes, strict=True):
-            part = quantiser.decode(code, self.cell.dtype)
-            if field.cache and read < field.shape[0]:
-                width = field.numbers // field.shape[0]
-                part[:, : (field.shape[0] - read) * width] = 0
-            values.append(part)
-        return tuple(values)
+    def _settle(
+        self, values: State, held: tuple[Codes, ...] | None, read: int, first: int = 0
+    ) -> tuple[tuple[Codes, ...], State]:
+        """Quantise the fields from number `first` on after a token; `held` is from before it."""
+        done = [
+            c.step(part, None if held is None else held[c.number], read)
+            for c, part in zip(self.crossings[first : first + len(values)], values, strict=True)
+        ]
+        return tuple(codes for codes, _ in done), tuple(back for _, back in done)
 
     def _step(self, state: Cut, token: NDArray[np.int32]) -> Cut:
         """Read one token (tiles, 1, LANES): what goes on is the dequantised state."""
         read, codes = state.read + 1, dict[int, Codes]()
 
         def settle(first: int, values: State) -> State:
-            fresh = self._encode(values, read, first)
+            fresh, back = self._settle(values, state.codes, read, first)
             codes.update(enumerate(fresh, first))
-            return self._decode(fresh, read, first)
+            return back
 
         values = self.cell.step(state.values, token, settle)
         return Cut(values, tuple(codes[i] for i in range(len(values))), state.count, read)
-
-    def _grown(self, values: State, count: int, read: int) -> Cut:
-        """Close a step that was taken in one piece."""
-        if self.regime == "handoff":
-            return Cut(values, None, count, read)
-        codes = self._encode(values, read)
-        return Cut(self._decode(codes, read), codes, count, read)
 
     @property
     def is_automaton(self) -> bool:
@@ -302,7 +245,14 @@ class CutMachine(StreamingProtocol[Cut]):
             parents = np.tile(np.arange(count), fan)
             return self.extend(self.take(state, parents), np.repeat(block, count, axis=0))
         values = self.cell.branch(state.values, np.ascontiguousarray(block[:, 0]))
-        grown = self._grown(values, fan * count, state.read + 1)
+        read, codes = state.read + 1, None
+        if self.regime == "step":
+            held = state.codes and tuple(
+                np.tile(part, (fan, 1, 1)) if c.looks_back else part
+                for c, part in zip(self.crossings, state.codes, strict=True)
+            )
+            codes, values = self._settle(values, held, read)
+        grown = Cut(values, codes, fan * count, read)
         if block.shape[1] == 1:
             return grown
         return self.extend(grown, np.repeat(block[:, 1:], count, axis=0))
@@ -311,7 +261,10 @@ class CutMachine(StreamingProtocol[Cut]):
         """Return the messages, (B, message_bytes); empty before the first token."""
         if state.read == 0:
             return np.zeros((state.count, 0), np.uint8)
-        codes = self._encode(state.values, state.read) if state.codes is None else state.codes
+        codes = state.codes
+        if codes is None:
+            pairs = zip(self.crossings, state.values, strict=True)
+            codes = tuple(c.encode(part, state.read) for c, part in pairs)
         every = codes[0] if len(codes) == 1 else np.concatenate(codes, axis=1)
         return pack(every, self.widths, state.count)
 
@@ -321,10 +274,10 @@ class CutMachine(StreamingProtocol[Cut]):
             check(message, 0)
             return self.starts(len(message))
         every = unpack(message, self.widths, LANES)
-        ends = np.cumsum([f.numbers for f in self.cell.fields])[:-1]
+        ends = np.cumsum([len(c.widths) for c in self.crossings])[:-1]
         codes = tuple(np.split(every, ends, axis=1))
-        kept = codes if self.regime == "step" else None
-        return Cut(self._decode(codes, read), kept, len(message), read)
+        values = tuple(c.decode(part, read) for c, part in zip(self.crossings, codes, strict=True))
+        return Cut(values, codes if self.regime == "step" else None, len(message), read)
 
     def encode(self, x: Symbols) -> Bytes:
         """Alice: read the tokens of x, hand the state over."""
@@ -369,14 +322,6 @@ class CutMachine(StreamingProtocol[Cut]):
         return self.spec.as_dict()
 
 
-def _require_finite(name: str, values: NDArray[Any]) -> None:
-    if not np.isfinite(values.sum()) and not np.isfinite(values).all():
-        raise StateboundError(
-            f"state field {name}: holds a number that is not finite; a state that overflows "
-            "cannot be quantised, so use dtype float64 or smaller weights"
-        )
-
-
 def hash_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
     """Return SHA-256 over the names, shapes and float64 bytes of arrays, names sorted."""
     digest = hashlib.sha256()
@@ -391,9 +336,11 @@ def cut(
     model: str,
     *,
     numbers: int | None = None,
-    bits: int = 1,
+    bits: int | None = None,
+    precision: Mapping[str, int] | None = None,
     regime: str = "handoff",
     quantiser: str | None = None,
+    rounding: str = "nearest",
     encoding: str | None = None,
     init: str | None = None,
     weights: Weights | None = None,
@@ -417,14 +364,9 @@ def cut(
     >>> machine.state_bits, machine.message_bytes
     (4, 1)
     """
-    if not 1 <= bits <= 32:
-        raise UsageError("bits", bits, "must be 1 to 32 bits a number", "pass a precision there")
-    if regime not in REGIMES:
-        raise UsageError("regime", regime, "is not a known regime", "choose handoff or step")
-    if quantiser is None:
-        quantiser = "quantile" if bits <= 8 else "uniform"
-    quantisers.family(quantiser, bits)
-    cell, chosen, origin = uncut(
+    precision = dict(precision or {})
+    chosen, bits = check_quantisation(quantiser, bits, precision, regime, rounding)
+    cell, spoken, origin = uncut(
         problem,
         model,
         numbers=numbers,
@@ -435,8 +377,67 @@ def cut(
         settings=settings,
         dtype=dtype,
     )
-    seed = None if origin == "file" else machine_seed
-    return CutMachine(problem, cell, chosen, quantiser, bits, regime, origin, seed)
+    for name, p in precision.items():
+        if name not in {f.name for f in cell.fields}:
+            raise UsageError(
+                "precision",
+                f"{name}={p}",
+                f"is not a field of {cell.name}",
+                f"choose from {', '.join(f.name for f in cell.fields)}",
+            )
+    drawn = origin != "file" or roundings.family(rounding).draws
+    return CutMachine(
+        problem,
+        cell,
+        spoken,
+        chosen,
+        bits,
+        regime,
+        origin,
+        machine_seed if drawn else None,
+        rounding,
+        precision,
+    )
+
+
+def check_quantisation(
+    quantiser: str | None,
+    bits: int | None,
+    precision: Mapping[str, int],
+    regime: str,
+    rounding: str,
+) -> tuple[str, int]:
+    """Return the quantiser and the bits a number that are meant; all of them fit together.
+
+    Raises
+    ------
+    UsageError
+        When they do not.
+    """
+    asked = [("bits", bits)] * (bits is not None) + [("precision", p) for p in precision.values()]
+    for argument, p in asked:
+        if p is not None and not 1 <= p <= quantisers.MOST_BITS:
+            raise UsageError(
+                argument,
+                p,
+                f"must be 1 to {quantisers.MOST_BITS} bits a number",
+                "pass a precision there",
+            )
+    if regime not in REGIMES:
+        raise UsageError("regime", regime, "is not a known regime", "choose handoff or step")
+    chosen, each = quantisers.choose(quantiser, bits, precision.values())
+    quantisers.family(chosen, each)
+    for p in precision.values():
+        quantisers.family(chosen, p, "precision")
+    if roundings.family(rounding).keeps_residual and regime == "handoff":
+        raise UsageError(
+            "rounding",
+            rounding,
+            "needs a state that is quantised again and again; a handoff quantises once and "
+            "has nothing to feed back",
+            "choose another rounding, or regime step",
+        )
+    return chosen, each
 
 
 def uncut(

@@ -13,13 +13,18 @@ from statebound.errors import StateboundError, UsageError
 from statebound.experiments.cli import output
 from statebound.experiments.cli.options import (
     ALPHABET,
+    BITS,
     BOB,
     JSON,
     LAW,
+    PRECISION,
     PROBLEM,
+    QUANTISER,
     RAW,
+    ROUNDING,
     N,
     number_list,
+    parse_precision,
     parse_settings,
     with_request,
 )
@@ -164,6 +169,30 @@ def duality(
         headings = {"tokens": "tokens", "recurrent": "state", "quadratic": "keys and values"}
         sys.stdout.write(work.words(found) + output.table(work.rows(found), headings))
     return 0
+
+
+@app.command()
+def quantisers(*, as_json: JSON = False) -> int:
+    """List the quantisers, and the precisions that they have."""
+    from statebound import registry
+    from statebound.models import Field
+    from statebound.reductions.quantiser import PACKAGE, load
+
+    bounded, free = Field("h", (1,), -1.0, 1.0), Field("h", (1,))
+    rows: list[dict[str, Any]] = []
+    for name in registry.names(PACKAGE):
+        kind = load(name)
+        low, high = kind.least_bits, kind.most_bits
+        needs = [kind.needs_calibration(field) for field in (bounded, free)]
+        rows.append(
+            {
+                "quantiser": name,
+                "bits": f"{low}" if low == high else f"{low}..{high}",
+                "calibrated": {0: "no", 1: "unbounded fields", 2: "yes"}[sum(needs)],
+                "summary": kind.summary,
+            }
+        )
+    return _list(rows, as_json)
 
 
 @app.command()
@@ -369,7 +398,10 @@ def run(
     codes: Annotated[
         str | None, typer.Option("--codes", help="Codes to compare with, or none.")
     ] = None,
-    bits: Annotated[int, typer.Option("--bits", help="Bits a number.")] = 1,
+    bits: BITS = None,
+    precision: PRECISION = None,
+    quantiser: QUANTISER = None,
+    rounding: ROUNDING = "nearest",
     seeds: Annotated[str, typer.Option("--machine-seeds", help="Seeds of the machines.")] = "0..2",
     engine: Annotated[
         str, typer.Option("--engine", help="enumerate, automaton, sample, or auto.")
@@ -406,6 +438,9 @@ def run(
         engine,
         trials,
         seed,
+        quantiser=quantiser,
+        rounding=rounding,
+        precision=parse_precision(precision),
     )
     folder = out or Path("results") / f"{problem}-{planned.digest}"
     progress = output.Progress(quiet=as_json)

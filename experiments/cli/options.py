@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from statebound import registry
 from statebound.errors import UsageError
 from statebound.experiments.request import Request, Settings
 
@@ -31,6 +32,29 @@ BOB = Annotated[
         "--bob", help="optimal, learned, or model (by default the best the engine can judge)."
     ),
 ]
+
+
+def _names(package: str) -> str:
+    """Return the names of a package's variants, for a help text."""
+    return ", ".join(registry.names(f"statebound.reductions.{package}"))
+
+
+BITS = Annotated[
+    int | None,
+    typer.Option("--bits", help="Bits a number (the fewest that the quantiser has)."),
+]
+PRECISION = Annotated[
+    list[str] | None,
+    typer.Option("--precision", help="Bits a number of some fields: FIELD=P, or several by comma."),
+]
+QUANTISER = Annotated[
+    str | None,
+    typer.Option(
+        "--quantiser",
+        help=f"{_names('quantisers')} (quantile to 8 bits, uniform beyond).",
+    ),
+]
+ROUNDING = Annotated[str, typer.Option("--rounding", help=f"{_names('roundings')}.")]
 
 _MACHINE: dict[str, Any] = {
     "problem": PROBLEM,
@@ -56,25 +80,26 @@ _MACHINE: dict[str, Any] = {
     "init": Annotated[
         str | None, typer.Option("--init", help="How parameters are made, as `models` lists.")
     ],
-    "machine_seed": Annotated[int, typer.Option("--machine-seed", help="Seed of the parameters.")],
+    "machine_seed": Annotated[
+        int, typer.Option("--machine-seed", help="Public seed of the parameters and of coins.")
+    ],
     "numbers": Annotated[
         int | None, typer.Option("--numbers", help="Total of numbers in the state (8 or nearest).")
     ],
     "settings": Annotated[
         list[str] | None, typer.Option("--set", help="Override a config field: NAME=VALUE.")
     ],
-    "bits": Annotated[int, typer.Option("--bits", help="Bits a number, 1 to 32.")],
+    "bits": BITS,
+    "precision": PRECISION,
     "regime": Annotated[
         str, typer.Option("--regime", help="Quantise once (handoff) or after every token (step).")
     ],
     "dtype": Annotated[str, typer.Option("--dtype", help="float32 or float64.")],
-    "quantiser": Annotated[
-        str | None,
-        typer.Option(
-            "--quantiser", help="uniform, quantile or sign (quantile to 8 bits, uniform beyond)."
-        ),
+    "quantiser": QUANTISER,
+    "rounding": ROUNDING,
+    "encoding": Annotated[
+        str | None, typer.Option("--encoding", help=f"{_names('encodings')} (the model's own).")
     ],
-    "encoding": Annotated[str | None, typer.Option("--encoding", help="bits or pairs.")],
 }
 _ENGINE: dict[str, Any] = {
     "engine": Annotated[
@@ -100,6 +125,25 @@ def parse_settings(pairs: list[str] | None) -> Settings:
     return settings
 
 
+def parse_precision(lists: list[str] | None) -> dict[str, int]:
+    """Read the values of ``--precision``: pairs, also several in one by commas.
+
+    Examples
+    --------
+    >>> parse_precision(["h=8,conv=4", "z=2"])
+    {'h': 8, 'conv': 4, 'z': 2}
+    """
+    found = {}
+    for pair in [p for text in lists or [] for p in text.split(",")]:
+        name, _, value = pair.partition("=")
+        if not (name and value.isascii() and value.isdigit()):
+            raise UsageError(
+                "precision", pair, "must be NAME=VALUE with a whole number", "write h=8"
+            )
+        found[name] = int(value)
+    return found
+
+
 def with_request(
     *, engine: bool, required: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -109,7 +153,7 @@ def with_request(
     """
     options = _MACHINE | (_ENGINE if engine else {})
     defaults = {name: f.default for name, f in Request.__dataclass_fields__.items()}
-    defaults["settings"] = None
+    defaults |= {"settings": None, "precision": None}
     must = ("problem", "n") if required else ()
     if not required:
         options["problem"] = Annotated[str | None, _PROBLEM]
@@ -139,6 +183,7 @@ def with_request(
             if given["n"] is None:
                 raise UsageError("n", None, "must be given", "pass --n N")
             given["settings"] = parse_settings(given["settings"])
+            given["precision"] = parse_precision(given["precision"])
             return function(request=Request(**given), **arguments)
 
         keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]

@@ -22,8 +22,9 @@ _PROBLEM = ("problem", "n", "effective_n", "alphabet", "query_law")
 _KINDS = {"code": "statebound.protocols.codes", "control": "statebound.protocols.controls"}
 # What may tell apart two lines of one model, and how a label says it.
 _VARIANTS: dict[str, Callable[[Any], str]] = {
-    "bits_per_number": lambda v: "mixed bits" if v is None else f"{v} bit{'s' * (v != 1)}",
+    "bits_per_number": lambda v: f"{v} bit{'s' * (v != 1)}",
     "quantiser": str,
+    "rounding": lambda v: f"{v} rounding".replace("_", " "),
     "dtype": str,
     "encoding": lambda v: f"encoding {v}",
     "bob": lambda v: f"{v} Bob",
@@ -135,11 +136,21 @@ def _name(row: Row) -> str:
     return named if row["init"] is None else f"{named}, {row['init']}"
 
 
+def _value(row: Row, key: str) -> Any:
+    """Return what may vary; rows that do not know of a rounding were rounded to nearest."""
+    if key == "rounding":
+        return row.get(key, "nearest")
+    if key == "bits_per_number" and row[key] is None:
+        real = [field for field in row.get("fields", ()) if field["kind"] == "real"]
+        return ", ".join(f"{field['name']} {field['bits']}" for field in real) or "mixed"
+    return row[key]
+
+
 def _varying(rows: Iterable[Row]) -> dict[str, set[str]]:
     seen: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         for key in _VARIANTS:
-            seen.setdefault((_name(row), key), set()).add(str(row[key]))
+            seen.setdefault((_name(row), key), set()).add(str(_value(row, key)))
     varies: dict[str, set[str]] = {}
     for (name, key), values in seen.items():
         if len(values) > 1:
@@ -149,7 +160,7 @@ def _varying(rows: Iterable[Row]) -> dict[str, set[str]]:
 
 def _label(row: Row, varies: dict[str, set[str]]) -> str:
     name = _name(row)
-    extra = [say(row[key]) for key, say in _VARIANTS.items() if key in varies.get(name, ())]
+    extra = [say(_value(row, key)) for key, say in _VARIANTS.items() if key in varies.get(name, ())]
     return ", ".join([name, *extra])
 
 

@@ -14,37 +14,9 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from statebound.jit import kernel
 from statebound.models import Field
-from statebound.reductions.quantiser import Calibration, Codes, Lanes, Quantiser
-
-
-@kernel
-def _encode(values: Lanes, thresholds: NDArray[np.float64], codes: Codes) -> None:
-    """Count the thresholds at most s: all of a few, by bisection among many."""
-    tiles, count, lanes = values.shape
-    size = thresholds.shape[1] + 1  # 2^p
-    if size <= 8:
-        for tile in range(tiles):
-            for c in range(count):
-                for i in range(lanes):
-                    codes[tile, c, i] = 0
-                for j in range(size - 1):
-                    threshold = thresholds[c, j]
-                    for i in range(lanes):
-                        codes[tile, c, i] += np.uint32(values[tile, c, i] >= threshold)
-        return
-    for tile in range(tiles):
-        for c in range(count):
-            for i in range(lanes):
-                s = values[tile, c, i]
-                code = 0
-                half = size >> 1
-                while half > 0:
-                    if thresholds[c, code + half - 1] <= s:
-                        code += half
-                    half >>= 1
-                codes[tile, c, i] = code
+from statebound.reductions.quantiser import Calibration
+from statebound.reductions.quantisers._codebook import Codebook
 
 
 def _cuts(row: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
@@ -62,17 +34,11 @@ def _cuts(row: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
     return np.asarray(middle[np.where(nearer, above - 1, above)])
 
 
-class Quantile(Quantiser):
+class Quantile(Codebook):
     """Equally probable codes."""
 
     name: ClassVar[str] = "quantile"
     summary: ClassVar[str] = "equal-probability codebook from public inputs"
-    most_bits: ClassVar[int] = 12
-
-    def __init__(
-        self, bits: int, thresholds: NDArray[np.float64], levels: NDArray[np.float64]
-    ) -> None:
-        self.bits, self.thresholds, self.levels = bits, thresholds, levels
 
     @classmethod
     def fit(cls, bits: int, field: Field, sample: Calibration) -> Self:
@@ -88,22 +54,6 @@ class Quantile(Quantiser):
             edge = np.where(np.isfinite(edge), edge, row.max())
             levels[c] = np.where(total > 0, mean, edge)
         return cls(bits, thresholds, levels)
-
-    def encode(self, values: Lanes) -> Codes:
-        """Return how many thresholds are at most the value."""
-        codes = np.empty(values.shape, np.uint32)
-        _encode(values, self.thresholds, codes)
-        return codes
-
-    def decode(self, codes: Codes, dtype: np.dtype[np.floating]) -> Lanes:
-        """Return the level of each code."""
-        row = np.arange(codes.shape[1])[:, None]
-        values: Lanes = self.levels[row, codes].astype(dtype)
-        return values
-
-    def parameters(self) -> dict[str, NDArray[np.float64]]:
-        """Return thresholds and levels."""
-        return {"thresholds": self.thresholds, "levels": self.levels}
 
 
 QUANTISER = Quantile

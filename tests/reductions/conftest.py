@@ -1,4 +1,9 @@
-"""Every registered cell, initialisation, quantiser, precision and regime, cut in two."""
+"""Cells, quantisers, precisions, roundings and regimes, cut in two.
+
+Every cell is tried with one codebook and one grid of bins; every quantiser and every
+rounding with a few cells that stand for all kinds of state: a bounded vector, a matrix, a
+cache, a recurrence beside a convolution's cache, and a window of values alone.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +18,34 @@ from statebound.errors import UsageError
 from statebound.models._build import family
 from statebound.protocols.problems.index import Index
 from statebound.reductions import quantiser as quantisers
+from statebound.reductions import rounding as roundings
 from statebound.reductions.machine import REGIMES, CutMachine, cut
 
 N = 6
 PRECISIONS = (1, 2, 3, 8, 12, 16, 24, 32)
+CORE = (("quantile", 3), ("uniform", 12))
+CELLS = (
+    ("gru", "random", ()),
+    ("linear_attention", "random", (("d_key", 3), ("d_value", 2))),
+    ("kv_fifo", "random", (("d_key", 2), ("positions", 3))),
+    ("mamba", "random", (("d_conv", 3), ("d_inner", 2), ("d_state", 2))),
+    ("sliding_window", "constructed", ()),
+)
+Settings = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """The arguments of one machine for Index on `N` bits with 4 positions or units."""
+    """The arguments of one machine for Index on `N` bits with 4 numbers or given sizes."""
 
     model: str
     init: str
-    settings: tuple[tuple[str, int], ...]
+    settings: Settings
     quantiser: str
     bits: int
     regime: str
     dtype: str = "float32"
+    rounding: str = "nearest"
 
     def fresh(self, **changes) -> CutMachine:
         """Build the machine anew."""
@@ -41,9 +57,11 @@ class Kind:
             "bits": self.bits,
             "regime": self.regime,
             "dtype": self.dtype,
+            "rounding": self.rounding,
             "machine_seed": 5,
         }
-        return cut(Index(N), self.model, **(arguments | changes))
+        problem = changes.pop("problem", Index(N))
+        return cut(problem, self.model, **(arguments | changes))
 
     def machine(self) -> CutMachine:
         """Return the machine, built once."""
@@ -52,7 +70,7 @@ class Kind:
     def __str__(self) -> str:
         changed = ",".join(f"{key}={value}" for key, value in self.settings)
         parts = [self.model, self.init, changed, self.quantiser, f"{self.bits}bit", self.regime]
-        return "-".join(filter(None, parts))
+        return "-".join(filter(None, [*parts, self.rounding.removeprefix("nearest")]))
 
 
 @cache
@@ -72,7 +90,7 @@ def _made(kind: Kind) -> CutMachine:
     return kind.fresh()
 
 
-def models() -> list[tuple[str, str, tuple[tuple[str, int], ...]]]:
+def models() -> list[tuple[str, str, Settings]]:
     """Return every cell with every init, and caches of keys as well as values."""
     found = []
     for name in registry.names("statebound.models"):
@@ -86,10 +104,46 @@ def models() -> list[tuple[str, str, tuple[tuple[str, int], ...]]]:
 def quantisations() -> list[tuple[str, int]]:
     """Return every quantiser at every precision that it allows."""
     found = []
-    for name in registry.names("statebound.reductions.quantisers"):
-        module = registry.load("statebound.reductions.quantisers", name, "quantiser")
-        low, high = module.QUANTISER.least_bits, module.QUANTISER.most_bits
-        found += [(name, bits) for bits in PRECISIONS if low <= bits <= high]
+    for name in registry.names(quantisers.PACKAGE):
+        kind = quantisers.load(name)
+        found += [(name, p) for p in PRECISIONS if kind.least_bits <= p <= kind.most_bits]
+        if kind.least_bits == kind.most_bits not in PRECISIONS:
+            found.append((name, kind.least_bits))
+    return found
+
+
+def coarse_and_fine() -> list[tuple[str, int]]:
+    """Return every quantiser at its lowest and its highest precision."""
+    every = quantisations()
+    return [
+        (name, p)
+        for name, p in every
+        if p in (min(b for n, b in every if n == name), max(b for n, b in every if n == name))
+    ]
+
+
+def kinds() -> list[Kind]:
+    """Return machines that round to nearest: all cells, and few cells with all quantisers."""
+    pairs = [(model, q) for model in models() for q in CORE]
+    pairs += [(model, q) for model in CELLS for q in coarse_and_fine()]
+    return [Kind(*model, *q, regime) for model, q in dict.fromkeys(pairs) for regime in REGIMES]
+
+
+def rounded() -> list[Kind]:
+    """Return few cells with all quantisers under every other rounding."""
+    found = []
+    for rounding in registry.names(roundings.PACKAGE):
+        if rounding == "nearest":
+            continue
+        regimes = ("step",) if roundings.family(rounding).keeps_residual else REGIMES
+        for name in registry.names(quantisers.PACKAGE):
+            bits = min(3, quantisers.load(name).most_bits)
+            bits = max(bits, quantisers.load(name).least_bits)
+            found += [
+                Kind(*model, name, bits, regime, rounding=rounding)
+                for model in CELLS
+                for regime in regimes
+            ]
     return found
 
 
@@ -113,20 +167,16 @@ def size_of():
 @pytest.fixture
 def kind_of():
     """Return what makes a kind of a model, a (quantiser, bits) pair and a regime."""
-    return lambda model, quantisation, regime, dtype="float32": Kind(
-        *model, *quantisation, regime, dtype
+    return lambda model, quantisation, regime, dtype="float32", rounding="nearest": Kind(
+        *model, *quantisation, regime, dtype, rounding
     )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "kind" in metafunc.fixturenames:
-        kinds = [
-            Kind(*model, *quantisation, regime)
-            for model in models()
-            for quantisation in quantisations()
-            for regime in REGIMES
-        ]
-        metafunc.parametrize("kind", kinds, ids=str)
+        metafunc.parametrize("kind", kinds(), ids=str)
+    if "rounded" in metafunc.fixturenames:
+        metafunc.parametrize("rounded", rounded(), ids=str)
     if "quantisation" in metafunc.fixturenames:
         metafunc.parametrize(
             "quantisation", quantisations(), ids=[f"{name}-{p}bit" for name, p in quantisations()]
@@ -136,5 +186,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 assert {q.name for q in [quantisers.family(n, p) for n, p in quantisations()]} == set(
-    registry.names("statebound.reductions.quantisers")
+    registry.names(quantisers.PACKAGE)
 ), "a quantiser is registered that allows none of the precisions tried here"

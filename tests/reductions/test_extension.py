@@ -1,4 +1,4 @@
-"""A new model, quantiser, encoding or problem is one new file, and nothing else."""
+"""A new model, quantiser, rounding, encoding or problem is one new file, and nothing else."""
 
 from __future__ import annotations
 
@@ -87,6 +87,23 @@ class Halves(Quantiser):
 QUANTISER = Halves
 '''
 
+ROUNDING = '''
+"""Down: the lower of the two values around a number."""
+import numpy as np
+from statebound.reductions.rounding import Rounding
+
+class Down(Rounding):
+    name, summary = "down", "never up"
+
+    def encode(self, quantiser, values, field, times):
+        codes = quantiser.encode(values)
+        above = quantiser.decode(codes, values.dtype) > values
+        lower = quantiser.neighbour(codes, np.zeros(values.shape, bool))
+        return np.where(above, lower, codes)
+
+ROUNDING = Down
+'''
+
 ENCODING = '''
 """Twice: every symbol is said two times."""
 import numpy as np
@@ -132,6 +149,7 @@ PROBLEM = Majority
 FILES = {
     "statebound.models": ("register", MODEL),
     "statebound.reductions.quantisers": ("halves", QUANTISER),
+    "statebound.reductions.roundings": ("down", ROUNDING),
     "statebound.reductions.encodings": ("twice", ENCODING),
     "statebound.protocols.problems": ("majority", PROBLEM),
 }
@@ -214,6 +232,12 @@ def test_measure_takes_them_by_name():
     row = found.row
     assert (row["model"], row["quantiser"], row["state_bits"]) == ("register", "halves", 4)
     assert row["success"] == 0.5 + 4 / 20
+    found = measure.measure(
+        request.Request(
+            "index", 10, model="register", numbers=4, encoding="bits", bits=2, rounding="down"
+        )
+    )
+    assert (found.row["rounding"], found.row["state_bits"]) == ("down", 8)
     found = measure.measure(
         request.Request("majority", 6, model="register", numbers=6, quantiser="halves")
     )

@@ -11,6 +11,8 @@ from statebound.protocols.problems.index import Index
 from statebound.protocols.problems.istree import IsTree
 from statebound.reductions.machine import cut
 
+from .conftest import CELLS
+
 PROBLEMS = [Index(9), IsTree(11), Index(5, alphabet=3)]
 
 
@@ -52,6 +54,30 @@ def test_growing_all_prefixes_gives_every_message_in_order(
         message = machine.message(grown(machine))
         assert (message == machine.encode(problem.enumerate(0, problem.inputs))).all()
         assert len(np.unique(message, axis=0)) > 1
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=[c[0] for c in CELLS])
+@pytest.mark.parametrize(
+    ("quantisation_of", "regime", "rounding"),
+    [
+        (("absmax_channel", 3), "step", "nearest"),
+        (("quantile", 2), "step", "stochastic"),
+        (("absmax", 3), "handoff", "stochastic_private"),
+        (("fp8_e4m3", 8), "step", "stochastic_private"),
+        (("lloyd", 2), "step", "feedback"),
+        (("absmax_group", 2), "step", "feedback"),
+    ],
+    ids=str,
+)
+def test_growing_whole_tiles_keeps_scales_coins_and_residuals(
+    cell, quantisation_of, regime, rounding, kind_of
+):
+    """From 128 prefixes on all symbols are read at once."""
+    kind = kind_of(cell, quantisation_of, regime, rounding=rounding)
+    machine = kind.fresh(problem=Index(9))
+    message = machine.message(grown(machine))
+    assert (message == machine.encode(machine.problem.enumerate(0, 512))).all()
+    assert len(np.unique(message, axis=0)) > 1
 
 
 @pytest.mark.parametrize("regime", ["handoff", "step"])

@@ -21,6 +21,7 @@ VARIANTS = (
     "statebound.protocols.codes",
     "statebound.protocols.controls",
     "statebound.reductions.quantisers",
+    "statebound.reductions.roundings",
     "statebound.reductions.encodings",
     "statebound.reductions.maps",
 )

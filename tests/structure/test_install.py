@@ -21,6 +21,7 @@ KINDS = {
     "statebound.protocols.codes": "PROTOCOL",
     "statebound.protocols.controls": "PROTOCOL",
     "statebound.reductions.quantisers": "QUANTISER",
+    "statebound.reductions.roundings": "ROUNDING",
     "statebound.reductions.encodings": "ENCODING",
     "statebound.reductions.maps": "MAP",
 }

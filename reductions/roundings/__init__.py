@@ -1,0 +1,1 @@
+"""Ways of rounding to a quantiser's values, one file each."""
