@@ -130,20 +130,21 @@ def kinds() -> list[Kind]:
 
 
 def rounded() -> list[Kind]:
-    """Return few cells with all quantisers under every other rounding."""
+    """Return few cells with all quantisers under every other rounding.
+
+    Each quantiser meets each rounding in both regimes, if not in each cell.
+    """
     found = []
     for rounding in registry.names(roundings.PACKAGE):
         if rounding == "nearest":
             continue
-        regimes = ("step",) if roundings.family(rounding).keeps_residual else REGIMES
-        for name in registry.names(quantisers.PACKAGE):
-            bits = min(3, quantisers.load(name).most_bits)
-            bits = max(bits, quantisers.load(name).least_bits)
-            found += [
-                Kind(*model, name, bits, regime, rounding=rounding)
-                for model in CELLS
-                for regime in regimes
-            ]
+        for q, name in enumerate(registry.names(quantisers.PACKAGE)):
+            kind = quantisers.load(name)
+            bits = max(min(3, kind.most_bits), kind.least_bits)
+            for c, model in enumerate(CELLS):
+                step = roundings.family(rounding).keeps_residual or (q + c) % 2
+                regime = "step" if step else "handoff"
+                found.append(Kind(*model, name, bits, regime, rounding=rounding))
     return found
 
 

@@ -166,8 +166,12 @@ def test_another_process_makes_the_same_machines_and_bytes():
             "quantiser": quantiser,
         }
         for name, init, settings in MODELS
-        for quantiser, bits in (("quantile", 3), ("uniform", 12))
-        for regime in ("handoff", "step")
+        for quantiser, bits, regime in (("quantile", 3, "handoff"), ("uniform", 12, "step"))
+    ]
+    asked += [
+        {"model": "gru", "quantiser": name, "regime": "step", "rounding": rounding}
+        for name in registry.names(quantisers.PACKAGE)
+        for rounding in ("nearest", "stochastic_private")
     ]
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, json.dumps(asked)],

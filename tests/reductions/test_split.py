@@ -139,29 +139,27 @@ def same_values(cut, values) -> bool:
 
 
 def check_law(machine: CutMachine, other: CutMachine, inputs: np.ndarray) -> None:
-    """Split everywhere, and go on in chunks of every size."""
+    """Split everywhere; each size of chunks comes before and after an early and a late split."""
     for handoff in range(N + 1):
-        check_splits(machine, other, inputs, handoff, CHUNKS)
+        check_splits(machine, other, inputs, handoff, CHUNKS[handoff % 3])
 
 
 def check_law_briefly(machine: CutMachine, other: CutMachine, inputs: np.ndarray) -> None:
     """Split at the start, with a cache not yet filled, and with a full one."""
     for handoff, chunk in ((0, 1), (1, 2), (4, 3)):
-        check_splits(machine, other, inputs[::4], handoff, (chunk,))
+        check_splits(machine, other, inputs[::4], handoff, chunk)
 
 
-def check_splits(machine, other, inputs, handoff, chunks) -> None:
+def check_splits(machine, other, inputs, handoff, chunk) -> None:
     tokens = machine.encoding.tokens(inputs)
     values, sent = one_process(machine, tokens, handoff)
-    for chunk in chunks:
-        begun = machine.starts(len(inputs))
-        alice = run(machine, begun, tokens[:, :handoff], CHUNKS[chunk - 2])
-        message = machine.message(alice)
-        bob = run(other, other.resume(message, handoff), tokens[:, handoff:], chunk)
-        assert same_values(bob, values), f"values differ after a split at {handoff}"
-        assert bob.read == tokens.shape[1]
-        assert (other.message(bob) == sent).all(), f"bytes differ after a split at {handoff}"
-        assert (machine.message(alice) == message).all(), "Bob changed Alice's state"
+    alice = run(machine, machine.starts(len(inputs)), tokens[:, :handoff], CHUNKS[chunk - 2])
+    message = machine.message(alice)
+    bob = run(other, other.resume(message, handoff), tokens[:, handoff:], chunk)
+    assert same_values(bob, values), f"values differ after a split at {handoff}"
+    assert bob.read == tokens.shape[1]
+    assert (other.message(bob) == sent).all(), f"bytes differ after a split at {handoff}"
+    assert (machine.message(alice) == message).all(), "Bob changed Alice's state"
     if machine.regime == "step":
         assert (machine.encode(inputs) == sent).all(), "in `step` a split must not show"
 
@@ -181,9 +179,9 @@ def test_every_rounding(rounded, inputs):
 
 
 @pytest.mark.parametrize("regime", ["handoff", "step"])
-def test_a_split_anywhere_in_double_precision(model, regime, inputs, kind_of):
+def test_a_split_in_double_precision(model, regime, inputs, kind_of):
     kind = kind_of(model, ("uniform", 32), regime, "float64")
-    check_law(kind.fresh(), kind.fresh(), inputs)
+    check_law_briefly(kind.fresh(), kind.fresh(), inputs)
 
 
 @pytest.mark.parametrize("cell", [CELLS[0], CELLS[3]], ids=["gru", "mamba"])
