@@ -15,7 +15,8 @@ fixed size. Without, W = 0, all n tokens of the stream are kept: the state grows
 tokens a token takes the place of the oldest, so a question of one token sees everything.
 
 How many entries have been written is public, and shows in the state: those that lead it
-and are all zeros have not been, and get no attention.
+and are all zeros have not been, and get no attention. (So does the oldest of all, should a
+quantiser round it to zeros.)
 
 Vaswani et al. (2017), "Attention is all you need"; Beltagy et al. (2020), "Longformer",
 for windows.

@@ -235,8 +235,7 @@ def addressed(
     k[:, : 2 * n] = np.repeat(phi, 2, axis=0).T * v[:, : 2 * n]
     weights = {"v_proj.weight": v, "k_proj.weight": k}
     if heads:
-        cosines = np.abs(phi @ phi.T) - 2 * np.eye(n)
-        gap = 1 - float(cosines.max()) if n > 1 else 1.0
+        gap = _gap(phi)
         beta = -2 * FAR / gap * np.sqrt(K)
         q = np.zeros((heads, K, vocabulary.size))
         for query, asked in enumerate(vocabulary.parities):
@@ -247,3 +246,15 @@ def addressed(
             q[:, :, token] = beta * rows
         weights["q_proj.weight"] = q.reshape(heads * K, -1)
     return weights
+
+
+def _gap(phi: Array) -> float:
+    """Return 1 less the largest |cosine| between two of the unit vectors, 1 for a single one."""
+    n, rows, most = len(phi), 1024, 0.0
+    if n == 1:
+        return 1.0
+    for first in range(0, n, rows):  # memory that does not grow with n squared
+        some = np.abs(phi[first : first + rows] @ phi.T)
+        some[np.arange(len(some)), np.arange(first, first + len(some))] = -1.0
+        most = max(most, float(some.max()))
+    return 1 - most

@@ -178,8 +178,9 @@ def settled(machine, place, h):
     """Return the codes of one row's numbers in one field, and what they stand for."""
     lanes = np.zeros((1, len(h), LANES))
     lanes[0, :, 0] = h
-    codes = machine.quantisers[place].encode(lanes)
-    return codes[0, :, 0].tolist(), machine.quantisers[place].decode(codes, lanes.dtype)[0, :, 0]
+    quantiser = machine.crossings[place].quantiser
+    codes = quantiser.encode(lanes)
+    return codes[0, :, 0].tolist(), quantiser.decode(codes, lanes.dtype)[0, :, 0]
 
 
 def slow(machine, tokens, *, at_once=False):
