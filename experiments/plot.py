@@ -18,12 +18,7 @@ MAX_VERTICES = 40
 
 def problem_of(row: Row) -> Problem:
     """Return the problem that a row is about."""
-    options: dict[str, int | str] = {}
-    if row["problem"] == "index" and row["alphabet"] != 2:
-        options["alphabet"] = row["alphabet"]
-    if row["query_law"] != "uniform":
-        options["query_law"] = row["query_law"]
-    return make(row["problem"], row["n"], options)
+    return make(row["problem"], row["n"], row.get("problem_options", {}))
 
 
 def check_style(style: str) -> None:
