@@ -223,9 +223,10 @@ class Problem(ABC):
     def options(self) -> dict[str, Option]:
         """Return what identifies this problem among its kind, for headers and rows.
 
-        The parameters of the class, kept as attributes of these names.
+        The parameters of the class, kept as attributes of these names; the alphabet that a
+        user chooses is that of x.
         """
-        named = {"query_law": "law"}
+        named = {"query_law": "law", "alphabet": "symbols"}
         return {p: getattr(self, named.get(p, p)) for p in signature(type(self)).parameters}
 
     def spell(self, query: Counts) -> Symbols | None:
@@ -376,6 +377,22 @@ def bits_of(text: str, length: int) -> int:
     if len(text) != length or set(text) - {"0", "1"}:
         raise ValueError(text)
     return int(text[::-1] or "0", 2)
+
+
+def symbol_of(text: str, symbols: int) -> int:
+    """Read one symbol as `spelled` writes it.
+
+    Raises
+    ------
+    ValueError
+        When it is none.
+    """
+    if not text.isascii() or (symbols <= len(_DIGITS) and len(text) != 1):
+        raise ValueError(text)
+    value = int(text, 36 if symbols <= len(_DIGITS) else 10)
+    if not 0 <= value < symbols:
+        raise ValueError(text)
+    return value
 
 
 def named(text: str, name: str) -> str:
