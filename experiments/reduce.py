@@ -58,8 +58,13 @@ def reduced(
 def _problem_of(name: str, x: str, options: dict[str, Any]) -> Problem:
     """Return the problem of the size at which its inputs are as long as x."""
     symbols = x.count(",") + 1 if "," in x else len(x)
-    for n in (symbols, symbols + 2):  # a star of IsTree has two more vertices than symbols
-        made = make(name, n, options)
+    for n in (symbols, symbols + 2):  # IsTree has two more vertices than symbols
+        try:
+            made = make(name, n, options)
+        except UsageError as error:
+            if error.argument != "n":
+                raise
+            continue
         if made.length == symbols:
             return made
     return make(name, symbols, options)
