@@ -430,8 +430,6 @@ def _outdone(protocol: Protocol, found: _Found, bob: str) -> str | None:
 
 _ORDER = (
     "problem",
-    "problem_options",
-    "through",
     "model",
     "protocol",
     "init",
@@ -443,6 +441,8 @@ _ORDER = (
     "chance",
     "queries",
     "query_law",
+    "problem_options",
+    "through",
     "fields",
     "state_numbers",
     "growing",

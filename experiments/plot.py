@@ -53,6 +53,13 @@ def limits(problem: Problem, stem: Path, style: str = "paper") -> tuple[list[Pat
     from statebound.experiments.figures._save import save
 
     check_style(style)
+    if not problem.structure.walled:
+        raise UsageError(
+            "out",
+            stem,
+            f"no limit of {problem.name} is proved ({problem.structure.reason})",
+            "drop --out",
+        )
     about = {
         "problem": problem.name,
         "n": problem.n,
