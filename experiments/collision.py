@@ -215,17 +215,21 @@ def _first_pair(
     """Return a useful pair among items with equal keys; `inputs` makes numbers into x.
 
     Within a group of equal keys neighbours suffice: if any two differ in an answer, so do
-    two neighbours.
+    two neighbours. Not so where queries depend on x, as two neighbours may have none in
+    common: then all pairs are tried, the nearest first.
     """
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
-    at = np.flatnonzero(ordered[1:] == ordered[:-1])
-    for part in range(0, len(at), 4096):
-        where = at[part : part + 4096]
-        first, second = (order[where + j].astype(np.uint64) for j in (0, 1))
-        pair = _useful(protocol, inputs(first), inputs(second))
-        if pair is not None:
-            return pair
+    for apart in range(1, len(keys) if protocol.problem.joint else 2):
+        at = np.flatnonzero(ordered[apart:] == ordered[:-apart])
+        if not len(at):
+            break
+        for part in range(0, len(at), 4096):
+            where = at[part : part + 4096]
+            first, second = (order[where + j].astype(np.uint64) for j in (0, apart))
+            pair = _useful(protocol, inputs(first), inputs(second))
+            if pair is not None:
+                return pair
     return None
 
 

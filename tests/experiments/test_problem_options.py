@@ -204,3 +204,36 @@ def test_both_bobs_of_the_phonebook_read_one_message():
     assert rows[0]["distinct_messages"] == rows[1]["distinct_messages"]
     assert rows[0]["success"] < rows[1]["success"]
     assert [row["chance"] for row in rows] == [pytest.approx(1 / 9), pytest.approx(1 / 3)]
+
+
+def test_collisions_where_the_query_depends_on_x(cli, tmp_path):
+    """Neighbours may have no query in common; a collision is between others then."""
+    words = ["mqar", "--n", 1, "--option", "keys=2", "--option", "values=2"]
+    record = cli("collide", *words, "--protocol", "send_nothing", "--json").row
+    found = record["certificate"]
+    assert record["method"] == "exhaustive"
+    assert (found["x1"], found["x2"], found["query"]) == ("02", "03", 1)
+    kept = tmp_path / "pair.json"
+    cli("collide", *words, "--protocol", "send_nothing", "--out", kept)
+    assert cli("collide", "--verify", kept).out == "valid\n"
+    kept.write_text(kept.read_text().replace('"query": 1', '"query": 2'))
+    assert "never asked" in cli("collide", "--verify", kept).out
+    whole = cli("collide", *words, "--protocol", "send_everything", "--json")
+    assert whole.row["certificate"] is None
+    assert whole.row["exhausted"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "equality --n 5",
+        "phonebook --n 2 --option base=3",
+        "word_problem --n 2 --option group=s5",
+        "index --n 6 --through counting",
+    ],
+)
+def test_collisions_on_other_problems(cli, tmp_path, words):
+    kept = tmp_path / "pair.json"
+    found = cli("collide", *words.split(), "--model", "gru", "--numbers", 3, "--out", kept)
+    assert found.code == 0
+    assert cli("collide", "--verify", kept).out == "valid\n"
