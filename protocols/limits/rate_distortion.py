@@ -56,6 +56,8 @@ class _Law:
     def whole(self, t: Vector) -> Vector:
         """Return 1 - p + p exp(-t), (groups,), to full precision for any q and t."""
         less = self.p * np.expm1(-t)
+        if self.p <= 0.5:
+            return 1 + less
         return np.where(less > -0.5, 1 + less, self.r + self.p * np.exp(-t))
 
     def error(self, t: Vector) -> Vector:
