@@ -214,7 +214,7 @@ def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> di
             "weights_hash": spec.weights_hash,
             "config": dict(spec.config),
             "fields": [vars(f) for f in spec.fields],
-            "state_numbers": protocol.numbers,
+            "state_numbers": inner.numbers,
             "growing": dict(spec.growing),
             "bits_per_number": widths.pop() if len(widths) == 1 else None,
             "regime": spec.regime,
