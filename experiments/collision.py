@@ -33,7 +33,6 @@ METHODS = ("auto", "exhaustive", "birthday", "trails")
 _FIELDS = (
     "problem", "options", "protocol", "state_bits", "x1", "x2", "message", "query", "answers",
 )  # fmt: skip
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _BATCH = 1 << 14
 _MOST_INPUTS = 1 << 20
 _AUTO_INPUTS = 1 << 16
@@ -92,6 +91,7 @@ def find_collision(
     if budget < 2:
         raise UsageError("budget", budget, "must be at least 2", "allow more encodings")
     problem, bits = protocol.problem, protocol.state_bits
+    problem.refuse_unlisted()
     if method == "auto":
         if problem.inputs <= _AUTO_INPUTS:
             method = "exhaustive"
@@ -141,6 +141,9 @@ def verify(certificate: dict[str, Any], protocol: Protocol) -> list[str]:
     answers = [int(problem.answers(each)[0, query]) for each in x]
     if answers != certificate["answers"]:
         faults.append("the answers are others")
+    held = [problem.multiplicities(each) for each in x]
+    if any(times is not None and not times[0, query] for times in held):
+        faults.append("the query is never asked of one of the inputs")
     if answers[0] == answers[1]:
         faults.append("the answers agree, so Bob can be right on both")
     if not faults and protocol.has_bob:
@@ -212,28 +215,40 @@ def _first_pair(
     """Return a useful pair among items with equal keys; `inputs` makes numbers into x.
 
     Within a group of equal keys neighbours suffice: if any two differ in an answer, so do
-    two neighbours.
+    two neighbours. Not so where queries depend on x, as two neighbours may have none in
+    common: then all pairs are tried, the nearest first.
     """
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
-    at = np.flatnonzero(ordered[1:] == ordered[:-1])
-    for part in range(0, len(at), 4096):
-        where = at[part : part + 4096]
-        first, second = (order[where + j].astype(np.uint64) for j in (0, 1))
-        pair = _useful(protocol, inputs(first), inputs(second))
-        if pair is not None:
-            return pair
+    for apart in range(1, len(keys) if protocol.problem.joint else 2):
+        at = np.flatnonzero(ordered[apart:] == ordered[:-apart])
+        if not len(at):
+            break
+        for part in range(0, len(at), 4096):
+            where = at[part : part + 4096]
+            first, second = (order[where + j].astype(np.uint64) for j in (0, apart))
+            pair = _useful(protocol, inputs(first), inputs(second))
+            if pair is not None:
+                return pair
     return None
 
 
 def _useful(protocol: Protocol, x1: Symbols, x2: Symbols) -> tuple[Symbols, Symbols] | None:
     """Return the first pair with equal messages and different answers, (length,) each."""
-    answers = protocol.problem.answers
-    for i in np.flatnonzero((answers(x1) != answers(x2)).any(axis=1)):
+    for i in np.flatnonzero(_apart(protocol.problem, x1, x2).any(axis=1)):
         first, second = x1[i : i + 1], x2[i : i + 1]
         if (protocol.encode(first) == protocol.encode(second)).all():
             return first[0], second[0]
     return None
+
+
+def _apart(problem: Problem, x1: Symbols, x2: Symbols) -> NDArray[np.bool_]:
+    """Return which queries, asked of both inputs, have different answers: (B, queries)."""
+    apart = problem.answers(x1) != problem.answers(x2)
+    for x in (x1, x2):
+        times = problem.multiplicities(x)
+        apart = apart if times is None else apart & (times > 0)
+    return np.asarray(apart, np.bool_)
 
 
 def _certificate(
@@ -241,14 +256,14 @@ def _certificate(
 ) -> dict[str, Any]:
     problem: Problem = protocol.problem
     answers = problem.answers(np.stack([x1, x2]))
-    query = int(np.flatnonzero(answers[0] != answers[1])[0])
+    query = int(np.flatnonzero(_apart(problem, x1[None], x2[None])[0])[0])
     return {
         "problem": problem.name,
         "options": problem.options(),
         "protocol": _plain(protocol.describe()),
         "state_bits": protocol.state_bits,
-        "x1": "".join(_DIGITS[v] for v in x1),
-        "x2": "".join(_DIGITS[v] for v in x2),
+        "x1": problem.text(x1),
+        "x2": problem.text(x2),
         "message": protocol.encode(x1[None])[0].tobytes().hex(),
         "query": query + 1,
         "answers": [int(v) for v in answers[:, query]],

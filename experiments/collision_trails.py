@@ -48,8 +48,11 @@ def inputs_of(problem: Problem, words: Words, salt: int) -> Symbols:
     """Map words to inputs by a public seeded function: (B,) to (B, length).
 
     Bits come from a keyed counter stream, one bit a symbol; a larger alphabet takes 16 bits
-    a symbol, scaled down (its slight bias does no harm to a search).
+    a symbol, scaled down (its slight bias does no harm to a search). Where x is no product,
+    by number; there must be fewer than 2^64.
     """
+    if not problem.product:
+        return problem.strings(mix(words ^ np.uint64(salt)) % np.uint64(problem.inputs))
     bits = 1 if problem.symbols == 2 else 16
     count = -(-problem.length * bits // 64)
     keyed = mix(words ^ np.uint64(salt))

@@ -21,24 +21,27 @@ from statebound.experiments.engines import automaton, sample
 from statebound.experiments.engines import enumerate as enumeration
 from statebound.experiments.replay import replay
 from statebound.experiments.request import Request, subject
+from statebound.experiments.tally import share
 from statebound.protocols.limits import report
 from statebound.protocols.limits.streaming import streaming_wall
 from statebound.protocols.message import Bytes
-from statebound.protocols.problem import Problem, Symbols
+from statebound.protocols.problem import Answers, Problem
 from statebound.protocols.protocol import Protocol, StreamingProtocol
 from statebound.protocols.table import is_partial
 from statebound.reductions.machine import CutMachine
+from statebound.reductions.map import Mapped
 
 ENGINES = ("auto", "enumerate", "automaton", "sample")
 BOBS = ("optimal", "learned", "model")
 EXACT_INPUTS = 1 << 20  # `auto` enumerates up to this many inputs
 OUTDO_INPUTS = 1 << 12  # up to here a protocol's own Bob is always counted too
+OUTDO_ANSWERS = 1 << 20
 AUTOMATON_WORK = 1 << 33  # `auto` runs an automaton up to this many transitions
 LEVEL = 0.95
 LEAK_ERROR = 1e-6
 LEAST_ROWS = 32  # of a table that does not hold every input
 
-Answer = Callable[[Bytes, NDArray[np.int64]], Symbols]
+Answer = Callable[[Bytes, NDArray[np.int64]], Answers]
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ def choose(request: Request, protocol: Protocol) -> tuple[str, str]:
     if engine == "auto":
         cap = enumeration.MEMORY_CAP
         small = problem.inputs <= EXACT_INPUTS and enumeration.bytes_needed(protocol) <= cap
+        small = small and not enumeration.too_many_answers(problem)
         if small and not partial:
             engine = "enumerate"
         else:
@@ -183,20 +187,25 @@ def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> di
     row: dict[str, Any] = {
         "problem": problem.name,
         "n": problem.n,
-        "effective_n": structure.effective_n,
+        "problem_options": {k: v for k, v in problem.options().items() if k != "n"},
+        "effective_n": structure.effective_n or None,
         "alphabet": problem.alphabet,
-        "chance": 1 / problem.alphabet,
+        "chance": 1 / problem.alphabet if structure.walled else None,
         "queries": problem.queries,
         "query_law": problem.law,
         "state_bits": protocol.state_bits,
         "message_bytes": protocol.message_bytes,
         "engine": engine,
         "bob": bob,
+        "through": request.through,
+        "deterministic_bits": problem.deterministic_bits,
+        "wall_reason": structure.reason or None,
         "seed": request.seed if engine == "sample" and not is_partial(protocol) else None,
         "version": __version__,
     }
-    if isinstance(protocol, CutMachine):
-        spec = protocol.spec
+    inner = protocol.protocol if isinstance(protocol, Mapped) else protocol
+    if isinstance(inner, CutMachine):
+        spec = inner.spec
         widths = {f.bits for f in spec.fields if f.kind == "real"}
         row |= {
             "model": spec.model,
@@ -205,7 +214,7 @@ def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> di
             "weights_hash": spec.weights_hash,
             "config": dict(spec.config),
             "fields": [vars(f) for f in spec.fields],
-            "state_numbers": protocol.numbers,
+            "state_numbers": inner.numbers,
             "growing": dict(spec.growing),
             "bits_per_number": widths.pop() if len(widths) == 1 else None,
             "regime": spec.regime,
@@ -217,7 +226,7 @@ def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> di
             "spec": spec.digest,
         }
     else:
-        facts = protocol.describe()
+        facts = inner.describe()
         nothing = (
             "model",
             "init",
@@ -252,8 +261,8 @@ def _exact(protocol: Protocol, bob: str) -> _Found:
     if bob != "optimal":
         counted = enumeration.count_bob(protocol, _bob_of(protocol, bob))
         right, at_once = counted.right, counted.right_at_once
-    weights = problem.weights
-    fraction = sum((w * r for w, r in zip(weights, right, strict=True)), Fraction(0)) / tally.inputs
+    weights, totals = problem.weights, tally.totals
+    fraction = share(weights, right, totals)
     stored = sum(tally.information) if problem.structure.independent else tally.joint_information
     values = {
         "trials": tally.inputs,
@@ -262,8 +271,8 @@ def _exact(protocol: Protocol, bob: str) -> _Found:
         "success_low": float(fraction),
         "success_high": float(fraction),
         "interval_level": None,
-        "success_by_query": [r / tally.inputs for r in right],
-        "all_correct": at_once / tally.inputs,
+        "success_by_query": [r / t if t else None for r, t in zip(right, totals, strict=True)],
+        "all_correct": None if at_once is None else at_once / tally.inputs,
         "distinct_messages": tally.distinct,
         "message_entropy": tally.message_entropy,
         "utilisation": tally.message_entropy / protocol.state_bits if protocol.state_bits else None,
@@ -273,6 +282,8 @@ def _exact(protocol: Protocol, bob: str) -> _Found:
         "needed_bits": _needed(problem, fraction),
         "optimal_success": float(tally.success(weights)),
     }
+    if not problem.structure.walled:
+        values["chance"] = float(tally.chance(weights))
     return _Found(values, fraction, tally.success(weights), tally.distinct)
 
 
@@ -324,11 +335,14 @@ def _sampled(protocol: Protocol, bob: str, request: Request, rows: int) -> _Foun
         counted = sample.count(protocol, answer, request.trials, request.seed)
     interval = estimates.betting_interval(counted.values, LEVEL)
     trials = len(counted.values)
-    uniform_bits = problem.structure.independent and problem.alphabet == 2
+    uniform_bits = problem.structure.walled and problem.alphabet == 2
     certified = None
     if uniform_bits and problem.structure.uniform:
         certified = estimates.certified_bits(interval.low, problem.structure.effective_n)
     wall = report.wall(problem, 2**protocol.state_bits)
+    pairs = zip(counted.right.tolist(), counted.totals.tolist(), strict=True)
+    by_query = [r / t if t else None for r, t in pairs] if problem.listed else None
+    at_once = counted.right_at_once
     over = wall is not None and estimates.exceeds(counted.values, wall, LEAK_ERROR / rows)
     values = {
         "trials": trials,
@@ -337,8 +351,8 @@ def _sampled(protocol: Protocol, bob: str, request: Request, rows: int) -> _Foun
         "success_low": interval.low,
         "success_high": interval.high,
         "interval_level": LEVEL,
-        "success_by_query": [float(r / trials) for r in counted.right],
-        "all_correct": counted.right_at_once / trials,
+        "success_by_query": by_query,
+        "all_correct": None if at_once is None else at_once / trials,
         "distinct_messages": None,
         "message_entropy": None,
         "utilisation": None,
@@ -354,7 +368,7 @@ def _sampled(protocol: Protocol, bob: str, request: Request, rows: int) -> _Foun
 def _needed(problem: Problem, success: Fraction) -> float | None:
     """Return log2 of the least N whose ball reaches `success`."""
     if success <= 0:
-        return 0.0 if problem.structure.independent else None
+        return 0.0 if problem.structure.walled else None
     needed: float | None = report.bits_needed(problem, success)["bits_needed"]["ball"]
     return needed
 
@@ -401,11 +415,11 @@ def _outdone(protocol: Protocol, found: _Found, bob: str) -> str | None:
         return None
     own = found.success
     if bob != "model":
-        if protocol.problem.inputs > OUTDO_INPUTS:
+        problem = protocol.problem
+        if problem.inputs > OUTDO_INPUTS or problem.inputs * problem.queries > OUTDO_ANSWERS:
             return None
         counted = enumeration.count_bob(protocol, protocol.answer)
-        pairs = zip(protocol.problem.weights, counted.right, strict=True)
-        own = sum((w * r for w, r in pairs), Fraction(0)) / counted.inputs
+        own = share(problem.weights, counted.right, counted.totals)
     if own > found.optimal:
         return (
             f"its own Bob reaches {float(own):.6f}, above the {float(found.optimal):.6f} that "
@@ -427,6 +441,8 @@ _ORDER = (
     "chance",
     "queries",
     "query_law",
+    "problem_options",
+    "through",
     "fields",
     "state_numbers",
     "growing",
@@ -461,6 +477,8 @@ _ORDER = (
     "wall_rate_distortion",
     "wall_streaming",
     "wall_status",
+    "wall_reason",
+    "deterministic_bits",
     "violates_wall",
     "leak",
     "machine_seed",

@@ -18,12 +18,7 @@ MAX_VERTICES = 40
 
 def problem_of(row: Row) -> Problem:
     """Return the problem that a row is about."""
-    options: dict[str, int | str] = {}
-    if row["problem"] == "index" and row["alphabet"] != 2:
-        options["alphabet"] = row["alphabet"]
-    if row["query_law"] != "uniform":
-        options["query_law"] = row["query_law"]
-    return make(row["problem"], row["n"], options)
+    return make(row["problem"], row["n"], row.get("problem_options", {}))
 
 
 def check_style(style: str) -> None:
@@ -58,6 +53,13 @@ def limits(problem: Problem, stem: Path, style: str = "paper") -> tuple[list[Pat
     from statebound.experiments.figures._save import save
 
     check_style(style)
+    if not problem.structure.walled:
+        raise UsageError(
+            "out",
+            stem,
+            f"no limit of {problem.name} is proved ({problem.structure.reason})",
+            "drop --out",
+        )
     about = {
         "problem": problem.name,
         "n": problem.n,

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from statebound.errors import UsageError
 from statebound.protocols.message import Bytes
-from statebound.protocols.problem import Problem, Symbols
+from statebound.protocols.problem import Answers, Problem, Symbols
 from statebound.protocols.protocol import Protocol, Queries, sent
 from statebound.protocols.table import is_partial
 from statebound.reductions.machine import CutMachine
+from statebound.reductions.map import Mapped
 
 Matrix = NDArray[np.float64]
 
@@ -60,17 +61,25 @@ class Readout:
             self._last = key, design, where.reshape(-1)
         return self._last[1:]
 
-    def answer(self, message: Bytes, query: Queries) -> Symbols:
+    def answer(self, message: Bytes, query: Queries) -> Answers:
         """Answer (B,) queries on (B, bytes) messages."""
         design, where = self._read(message)
         problem = self.protocol.problem
         by_query = self.weights.reshape(-1, problem.queries, problem.alphabet)
-        best = np.empty(len(query), np.uint8)
+        best = np.empty(len(query), problem.answer_type)
         for k in np.unique(query):
             asked = query == k
-            scores = design @ by_query[:, k]
+            scores = _valued(problem, design @ by_query[:, k])
             best[asked] = scores.argmax(axis=1)[where[asked]]
         return best
+
+
+def _valued(problem: Problem, scores: Matrix) -> Matrix:
+    """Return what each answer is expected to count, (..., alphabet), from indicators' scores."""
+    if problem.credits is None:
+        return scores
+    valued: Matrix = scores @ problem.credits.T.astype(np.float64)
+    return valued
 
 
 def _design(features: Matrix, products: bool, mean: Matrix, spread: Matrix) -> Matrix:
@@ -84,7 +93,8 @@ def _design(features: Matrix, products: bool, mean: Matrix, spread: Matrix) -> M
 
 def feature_count(protocol: Protocol) -> int:
     """Return how many numbers a readout of this protocol sees."""
-    return protocol.numbers if isinstance(protocol, CutMachine) else protocol.state_bits
+    inner = protocol.protocol if isinstance(protocol, Mapped) else protocol
+    return inner.numbers if isinstance(inner, CutMachine) else protocol.state_bits
 
 
 def refuse_if_too_large(problem: Problem, features: int) -> None:
@@ -95,6 +105,7 @@ def refuse_if_too_large(problem: Problem, features: int) -> None:
     UsageError
         When the estimate is above `MEMORY_CAP`.
     """
+    problem.refuse_unlisted()
     targets = FIT_INPUTS * problem.queries * (problem.alphabet * 8 * 3 // 2 + 2)
     need = targets + 8 * features * (3 * FIT_INPUTS + 3 * features)
     if need > MEMORY_CAP:
@@ -124,7 +135,10 @@ def fit(protocol: Protocol, x: Symbols | None = None) -> Readout:
         x = public_inputs(problem) if rows is None else rows[: len(rows) // 2]
     features = protocol.features(sent(protocol, protocol.encode(x), len(x)))
     truth = problem.answers(x)
-    target = np.eye(problem.alphabet)[truth].reshape(len(x), -1) - 1.0 / problem.alphabet
+    times = problem.multiplicities(x)
+    asked = np.ones(truth.shape, np.bool_) if times is None else times > 0
+    target = np.eye(problem.alphabet)[truth] - 1.0 / problem.alphabet
+    target = (target if times is None else target * asked[:, :, None]).reshape(len(x), -1)
     mean, spread = _standardised(features)
     cut = len(x) * 3 // 4
     count = features.shape[1]
@@ -136,7 +150,8 @@ def fit(protocol: Protocol, x: Symbols | None = None) -> Readout:
         for ridge in _RIDGES:
             weights = _solve(gram, moment, ridge * cut)
             scores = (design[cut:] @ weights).reshape(-1, problem.queries, problem.alphabet)
-            right = float((scores.argmax(axis=2) == truth[cut:]).mean())
+            said = _valued(problem, scores).argmax(axis=2)
+            right = float(((said == truth[cut:]) & asked[cut:]).mean())
             if best is None or right > best[0]:
                 best = right, products, ridge
     _, products, ridge = best or (0.0, False, _RIDGES[0])

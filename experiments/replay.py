@@ -41,8 +41,9 @@ def replay(protocol: Protocol) -> str | None:
 def _bob(protocol: Protocol, x: Symbols, other: Symbols, order: NDArray[np.int64]) -> str | None:
     """Ask Bob right after Alice made the messages, later, and in another order."""
     first = protocol.encode(x).copy()
-    queries = min(protocol.problem.queries, 64)
-    asked = [np.full(INPUTS, k, np.int64) for k in range(queries)]
+    every = protocol.problem.queries
+    queries = min(every, 64)  # evenly spaced where there are more
+    asked = [np.full(INPUTS, k * every // queries, np.int64) for k in range(queries)]
     fresh = np.stack([protocol.answer(first, q) for q in asked], axis=1)
     protocol.encode(other)
     later = np.stack([protocol.answer(first, q) for q in asked], axis=1)
@@ -58,7 +59,7 @@ def _bob(protocol: Protocol, x: Symbols, other: Symbols, order: NDArray[np.int64
         if len(wrong):
             return (
                 f"asked {name}, Bob changed {len(wrong)} of {again.size} answers to the same "
-                f"messages, for example to query {int(wrong[0, 1]) + 1}"
+                f"messages, for example to query {int(asked[wrong[0, 1]][0]) + 1}"
             )
     _, group, size = np.unique(first, axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
@@ -66,5 +67,6 @@ def _bob(protocol: Protocol, x: Symbols, other: Symbols, order: NDArray[np.int64
         answers = fresh[group == g]
         if (answers != answers[0]).any():
             k = int(np.argwhere(answers != answers[0])[0, 1])
-            return f"{len(answers)} equal messages got different answers to query {k + 1}"
+            query = int(asked[k][0]) + 1
+            return f"{len(answers)} equal messages got different answers to query {query}"
     return None

@@ -20,13 +20,14 @@ from statebound.errors import UsageError
 if TYPE_CHECKING:  # the command line reads this module for --help: numpy and numba wait
     from numpy.typing import NDArray
 
-    from statebound.protocols.problem import Problem
+    from statebound.protocols.problem import Option, Problem
     from statebound.protocols.protocol import Protocol
 
 ROOMS = ("statebound.protocols.codes", "statebound.protocols.controls")
 GROUP = "statebound.protocols"
 
 Settings = dict[str, int | str]
+Options = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,10 @@ class Request:
 
     problem: str
     n: int
-    alphabet: int = 2
+    alphabet: int | None = None
     query_law: str = "uniform"
+    options: Options = field(default_factory=dict)
+    through: str | None = None
     model: str | None = None
     protocol: str | None = None
     state_bits: int | None = None
@@ -68,7 +71,14 @@ class Request:
         """
         for name, value in data.items():
             declared = str(cls.__annotations__[name]) if name in cls.__annotations__ else ""
-            kinds = {"str": str, "int": int, "None": type(None), "Settings": dict}
+            kinds = {
+                "str": str,
+                "int": int,
+                "None": type(None),
+                "Settings": dict,
+                "Options": dict,
+                "dict[str, int]": dict,
+            }
             allowed = [kinds[part] for part in declared.split(" | ")] if declared else []
             if type(value) not in allowed:
                 raise TypeError(f"{name} must be {declared or 'absent'}, not {value!r}")
@@ -76,18 +86,20 @@ class Request:
             raise TypeError("settings must be whole numbers or texts")
         if any(type(v) is not int for v in data.get("precision", {}).values()):
             raise TypeError("precision must be whole numbers")
+        if any(type(v) not in (int, str, bool) for v in data.get("options", {}).values()):
+            raise TypeError("options must be numbers, text or true and false")
         return cls(**data)
 
     def make_problem(self) -> Problem:
         """Return the problem, checked."""
         from statebound.protocols.problem import make
 
-        options: dict[str, int | str] = {}
-        if self.alphabet != 2:
+        options: dict[str, Option] = {}
+        if self.alphabet is not None:
             options["alphabet"] = self.alphabet
         if self.query_law != "uniform":
             options["query_law"] = self.query_law
-        return make(self.problem, self.n, options)
+        return make(self.problem, self.n, options | self.options)
 
 
 def subject(request: Request) -> Protocol:
@@ -99,6 +111,16 @@ def subject(request: Request) -> Protocol:
         When an argument does not exist, does not fit, or two contradict each other.
     """
     problem = request.make_problem()
+    if request.through is None:
+        return _subject(request, problem)
+    from statebound.reductions.map import Mapped
+    from statebound.reductions.map import make as make_map
+
+    through = make_map(problem, request.through)
+    return Mapped(through, _subject(request, through.target))
+
+
+def _subject(request: Request, problem: Problem) -> Protocol:
     if (request.model is None) == (request.protocol is None):
         raise UsageError(
             "model",

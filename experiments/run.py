@@ -84,7 +84,15 @@ def plan(
     problem_made = base.make_problem()
     if min(seeds) < 0:
         raise UsageError("machine_seeds", min(seeds), "must not be negative", "pass 0..2")
-    effective = problem_made.structure.effective_n
+    structure = problem_made.structure
+    if not structure.walled:
+        raise UsageError(
+            "problem",
+            problem,
+            f"has no proved limit to draw ({structure.reason})",
+            "measure points with statebound measure, or run another problem",
+        )
+    effective = structure.effective_n * (structure.alphabet - 1).bit_length()
     config = {
         "verb": "run",
         "problem": problem,

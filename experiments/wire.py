@@ -13,7 +13,7 @@ import json
 import numpy as np
 
 from statebound.errors import StateboundError
-from statebound.experiments.engines.enumerate import matching_answers
+from statebound.experiments.engines.enumerate import best_answer
 from statebound.experiments.readout import feature_count, fit, refuse_if_too_large
 from statebound.protocols.message import Bytes, check
 from statebound.protocols.protocol import Protocol
@@ -74,13 +74,13 @@ def reply(protocol: Protocol, message: Bytes, query: int, bob: str | None) -> tu
     asked = np.array([query], np.int64)
     kind = bob or ("model" if protocol.has_bob else "learned")
     if kind == "optimal":
-        counts = matching_answers(protocol, message, query)
-        if not counts.sum():
+        best = best_answer(protocol, message, query)
+        if best is None:
             raise StateboundError(
                 f"message = {message.tobytes().hex()}: no input makes it; "
                 "give bob exactly the machine arguments of alice"
             )
-        return int(counts.argmax()), kind
+        return best, kind
     if kind == "learned":
         refuse_if_too_large(protocol.problem, feature_count(protocol))
     answer = protocol.answer if kind == "model" else fit(protocol).answer

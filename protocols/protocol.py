@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statebound.protocols.message import Bytes, MessageError, bit_matrix, byte_length, check
-from statebound.protocols.problem import Problem, Symbols
+from statebound.protocols.problem import Answers, Problem, Symbols
 
 S = TypeVar("S")
 Queries = NDArray[np.int64]
@@ -49,7 +49,7 @@ class Protocol(ABC):
         """Whether this protocol brings a Bob of its own."""
         return type(self).answer is not Protocol.answer
 
-    def answer(self, message: Bytes, query: Queries) -> Symbols:
+    def answer(self, message: Bytes, query: Queries) -> Answers:
         """Bob: (B, message_bytes) messages and (B,) queries to (B,) answers."""
         raise TypeError(f"{type(self).__name__} has no Bob of its own")
 

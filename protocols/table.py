@@ -102,7 +102,11 @@ class Table(Protocol):
         order = np.random.Generator(np.random.PCG64(ORDER_SEED)).permutation(len(x))
         self.x = np.ascontiguousarray(x[order], np.uint8)
         message = message[order]
-        if not self.complete:
+        if not problem.contains(self.x).all():
+            raise UsageError(
+                "table", "x", f"holds what is no input of {problem.name}", problem.remedy
+            )
+        if not self.complete and problem.product:
             _refuse_biased(self.x, problem.symbols)
         keys = self._keys(self.x)
         self._order = np.argsort(keys, kind="stable")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from statebound.errors import UsageError
 from statebound.protocols.message import Bytes, pack, unpack
-from statebound.protocols.problem import Problem, Symbols
+from statebound.protocols.problem import Answers, Problem, Symbols
 from statebound.protocols.protocol import Queries, StreamingProtocol
 
 States = NDArray[np.int64]
@@ -93,12 +93,12 @@ class Transitions(StreamingProtocol[States]):
         """Whether answers were given."""
         return self.answers is not None
 
-    def answer(self, message: Bytes, query: Queries) -> Symbols:
+    def answer(self, message: Bytes, query: Queries) -> Answers:
         """Look the answer of the last state up."""
         assert self.answers is not None
         codes = unpack(message, self._widths)
         state = codes[0, 0] if self.state_bits else np.zeros(len(message), np.int64)
-        return np.asarray(self.answers[state, query], np.uint8)
+        return np.asarray(self.answers[state, query], self.problem.answer_type)
 
     def describe(self) -> dict[str, Any]:
         """Return the size and a hash of the table."""

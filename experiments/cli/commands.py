@@ -17,6 +17,7 @@ from statebound.experiments.cli.options import (
     BOB,
     JSON,
     LAW,
+    OPTION,
     PRECISION,
     PROBLEM,
     QUANTISER,
@@ -24,6 +25,7 @@ from statebound.experiments.cli.options import (
     ROUNDING,
     N,
     number_list,
+    parse_options,
     parse_precision,
     parse_settings,
     with_request,
@@ -76,8 +78,9 @@ def limits(
     success: Annotated[
         str | None, typer.Option("--success", help="Find the bits this success needs.")
     ] = None,
-    alphabet: ALPHABET = 2,
+    alphabet: ALPHABET = None,
     query_law: LAW = "uniform",
+    options: OPTION = None,
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Add what the whole answer matrix proves.")
     ] = False,
@@ -97,7 +100,7 @@ def limits(
             "exactly one of --state-bits, --success and --out must be given",
             "pass --state-bits M or --success S, or --out STEM for a figure",
         )
-    made = Request(problem, n, alphabet, query_law).make_problem()
+    made = Request(problem, n, alphabet, query_law, parse_options(options)).make_problem()
     if out is not None:
         from statebound.experiments.plot import limits as drawn
 
@@ -108,13 +111,6 @@ def limits(
         assert state_bits is not None
         record = report.limits(made, state_bits)
         if matrix:
-            if not made.structure.uniform:
-                raise UsageError(
-                    "matrix",
-                    query_law,
-                    "the matrix limits are for equally likely queries",
-                    "drop --matrix or --query-law",
-                )
             from statebound.protocols.limits.matrix import answer_matrix, matrix_limits
 
             record["matrix"] = matrix_limits(answer_matrix(made), state_bits)
@@ -218,24 +214,27 @@ def protocols(*, as_json: JSON = False) -> int:
 
 @app.command()
 def problems(*, as_json: JSON = False) -> int:
-    """List the problems and the maps between them."""
-    from inspect import getdoc, signature
+    """List the problems, what never erring costs, and the maps between them."""
+    from inspect import getdoc
 
     from statebound import registry
+    from statebound.protocols.problem import PACKAGE, parameters
     from statebound.reductions.map import PACKAGE as MAPS
 
     rows: list[dict[str, Any]] = []
     maps = registry.names(MAPS)
-    for name in registry.names("statebound.protocols.problems"):
-        module = registry.load("statebound.protocols.problems", name, "problem")
+    for name in registry.names(PACKAGE):
+        module = registry.load(PACKAGE, name, "problem")
+        kind = module.PROBLEM
+        to = [m.partition("_to_")[2] for m in maps if m.startswith(f"{name}_to_")]
         rows.append(
             {
                 "problem": name,
                 "summary": (getdoc(module) or "").splitlines()[0].rstrip("."),
-                "options": ", ".join(signature(module.PROBLEM).parameters),
-                "maps to": ", ".join(
-                    m.partition("_to_")[2] for m in maps if m.startswith(f"{name}_to_")
-                ),
+                "options": ", ".join(["n", *parameters(kind)]),
+                "bits for certainty": kind.cost,
+                "query": kind.query_form,
+                "maps to": ", ".join(to),
             }
         )
     return _list(rows, as_json)
@@ -287,7 +286,7 @@ def alice(
 def bob(
     request: Request,
     *,
-    query: Annotated[int, typer.Option("--query", help="Bob's query, from 1.")],
+    query: Annotated[str, typer.Option("--query", help="Bob's query, from 1, or in words.")],
     kind: BOB = None,
     raw: RAW = False,
     as_json: JSON = False,
@@ -306,7 +305,7 @@ def bob(
     answer, who = reply(protocol, message, asked, kind)
     if as_json:
         record = {
-            "query": query,
+            "query": asked + 1,
             "answer": answer,
             "bob": who,
             "state_bits": protocol.state_bits,
@@ -364,7 +363,8 @@ def reduce(
     target: Annotated[str, typer.Argument(help="The problem to map to.")],
     *,
     x: Annotated[str, typer.Option("--x", help="Alice's input, one digit a symbol.")],
-    query: Annotated[int, typer.Option("--query", help="Bob's query, from 1.")],
+    query: Annotated[str, typer.Option("--query", help="Bob's query, from 1, or in words.")],
+    options: OPTION = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Also draw the instance to OUT.png and OUT.svg.")
     ] = None,
@@ -373,7 +373,7 @@ def reduce(
     """Map an instance of one problem to another, and show that the answer is kept."""
     from statebound.experiments.reduce import draw, reduced, words
 
-    record = reduced(source, target, x, query)
+    record = reduced(source, target, x, query, parse_options(options))
     if as_json:
         output.data(record, compact=True)
     else:
@@ -381,7 +381,7 @@ def reduce(
     if out is not None:
         for path in draw(record, out):
             output.talk(f"wrote {path}")
-    if record["answer"] != record["target_answer"]:
+    if record["answer"] != record["read_back"]:
         output.talk("error: the map changed the answer")
         return 1
     return 0

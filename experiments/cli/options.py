@@ -21,9 +21,15 @@ _N = typer.Option("--n", help="Size of the problem.")
 PROBLEM = Annotated[str, _PROBLEM]
 JSON = Annotated[bool, typer.Option("--json", help="One line of JSON and no talk.")]
 N = Annotated[int, _N]
-ALPHABET = Annotated[int, typer.Option("--alphabet", help="Symbols to choose from (index).")]
+ALPHABET = Annotated[
+    int | None, typer.Option("--alphabet", help="Symbols to choose from, where there is a choice.")
+]
 LAW = Annotated[
     str, typer.Option("--query-law", help="uniform, zipf, or recency:RATE (recent asked more).")
+]
+OPTION = Annotated[
+    list[str] | None,
+    typer.Option("--option", help="Another option of the problem: NAME=VALUE."),
 ]
 RAW = Annotated[bool, typer.Option("--raw", help="No header: the message's bytes alone.")]
 BOB = Annotated[
@@ -61,6 +67,11 @@ _MACHINE: dict[str, Any] = {
     "n": N,
     "alphabet": ALPHABET,
     "query_law": LAW,
+    "options": OPTION,
+    "through": Annotated[
+        str | None,
+        typer.Option("--through", help="Map the problem to this one, and solve that."),
+    ],
     "model": Annotated[
         str | None,
         typer.Option("--model", help="Model, see `statebound models`; or module:factory."),
@@ -144,6 +155,17 @@ def parse_precision(lists: list[str] | None) -> dict[str, int]:
     return found
 
 
+def parse_options(pairs: list[str] | None) -> dict[str, str]:
+    """Read NAME=VALUE pairs; what a value means is up to the problem."""
+    options = {}
+    for pair in pairs or []:
+        name, sign, value = pair.partition("=")
+        if not sign or not name:
+            raise UsageError("option", pair, "must be NAME=VALUE", "write alphabet=4")
+        options[name.replace("-", "_")] = value
+    return options
+
+
 def with_request(
     *, engine: bool, required: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -153,7 +175,7 @@ def with_request(
     """
     options = _MACHINE | (_ENGINE if engine else {})
     defaults = {name: f.default for name, f in Request.__dataclass_fields__.items()}
-    defaults |= {"settings": None, "precision": None}
+    defaults |= {"settings": None, "precision": None, "options": None}
     must = ("problem", "n") if required else ()
     if not required:
         options["problem"] = Annotated[str | None, _PROBLEM]
@@ -184,6 +206,7 @@ def with_request(
                 raise UsageError("n", None, "must be given", "pass --n N")
             given["settings"] = parse_settings(given["settings"])
             given["precision"] = parse_precision(given["precision"])
+            given["options"] = parse_options(given["options"])
             return function(request=Request(**given), **arguments)
 
         keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]

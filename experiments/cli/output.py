@@ -26,7 +26,10 @@ def summary(row: dict[str, Any]) -> str:
         if row[f"wall_{name}"] is not None
     ]
     limit, name = min(walls, default=(None, ""))
-    bound = "no wall is proved here" if limit is None else f"none above {limit:.4f} ({name} wall)"
+    if limit is not None:
+        bound = f"none above {limit:.4f} ({name} wall)"
+    else:
+        bound = f"no wall: {row['wall_reason'] or 'none is proved here'}"
     interval = ""
     if row["interval_level"] is not None:
         interval = f" [{row['success_low']:.4f}, {row['success_high']:.4f}]"

@@ -206,7 +206,7 @@ def _plogp(p: Floats) -> Floats:
 
 def fits(problem: Problem) -> bool:
     """Whether this engine can answer for a problem: every answer is a parity of bits."""
-    return bool(problem.structure.parities) and problem.symbols == 2
+    return bool(problem.structure.parities) and problem.symbols == 2 and problem.product
 
 
 def refuse(protocol: Protocol) -> None:

@@ -22,34 +22,56 @@ from numpy.typing import NDArray
 from statebound.errors import UsageError
 from statebound.experiments.tally import (
     Keys,
+    RowTable,
     Tally,
     answer_keys,
     answer_width,
     message_keys,
     tally,
+    tally_classes,
 )
 from statebound.protocols.message import Bytes
-from statebound.protocols.problem import Problem, Symbols
+from statebound.protocols.problem import Answers, Problem, Symbols
 from statebound.protocols.protocol import Protocol, StreamingProtocol, sent
 
 MEMORY_CAP = 4 << 30  # bytes
 _LEAVES = 1 << 13  # leaves a chunk: the states of a chunk stay in the second-level cache
 _PREFIXES = 128
 _MOST_SHIFTS = 8
+_MOST_ANSWERS = 1 << 24  # in the rows of all inputs, where answers do not fit 64 bits
 
 
 @dataclass(frozen=True)
 class BobCount:
-    """How often one particular Bob was right over all inputs."""
+    """How often one particular Bob was right over all inputs; see `Tally`."""
 
     inputs: int
     right: tuple[int, ...]
+    totals: tuple[int, ...]
     right_at_once: int
+
+
+def _narrow(problem: Problem) -> bool:
+    """Whether whole answer vectors fit 64 bits, and every query may be asked of every x."""
+    if problem.joint or problem.credits is not None or problem.alphabet > 256:
+        return False
+    zbits = problem.queries * answer_width(problem.alphabet)
+    return problem.listed and zbits + problem.inputs.bit_length() <= 65
+
+
+def too_many_answers(problem: Problem) -> bool:
+    """Whether the rows of answers of all inputs are beyond what is counted."""
+    if _narrow(problem):
+        return False
+    return not problem.listed or problem.inputs * problem.queries > _MOST_ANSWERS
 
 
 def bytes_needed(protocol: Protocol) -> int:
     """Estimate the memory that an exact run takes."""
     problem = protocol.problem
+    if not _narrow(problem):
+        rows = 12 * problem.queries if problem.inputs <= 1 << 24 else 0
+        return problem.inputs * (24 + protocol.message_bytes + rows)
     zbits = problem.queries * answer_width(problem.alphabet)
     wide = protocol.state_bits + zbits > 64
     each = 2 * 8 if not wide else 2 * 8 + 3 * (protocol.message_bytes + 16)
@@ -67,21 +89,33 @@ def refuse_if_too_large(protocol: Protocol) -> None:
     problem = protocol.problem
     need = bytes_needed(protocol)
     size = f"{need / 2**30:.3g}" if need < 1 << 80 else f"2^{need.bit_length() - 31}"
-    if need > MEMORY_CAP or problem.queries * answer_width(problem.alphabet) > 64:
+    if need > MEMORY_CAP:
         raise UsageError(
             "engine",
             "enumerate",
-            f"all {problem.symbols}^{problem.length} inputs of {problem.name} with n = "
-            f"{problem.n} need about {size} GiB, the cap is {MEMORY_CAP >> 30} GiB",
+            f"all {_count(problem)} inputs of {problem.name} with n = {problem.n} need "
+            f"about {size} GiB, the cap is {MEMORY_CAP >> 30} GiB",
             "take a smaller n or --engine sample",
         )
+    if too_many_answers(problem):
+        raise UsageError(
+            "engine",
+            "enumerate",
+            f"{problem.queries} answers for each of {problem.inputs} inputs of {problem.name} "
+            f"with n = {problem.n} are more than {_MOST_ANSWERS}",
+            "take a smaller n or --engine sample",
+        )
+
+
+def _count(problem: Problem) -> str:
+    return f"{problem.symbols}^{problem.length}" if problem.product else str(problem.inputs)
 
 
 def _chunks(protocol: Protocol) -> Iterator[Callable[[], tuple[Bytes, Keys]]]:
     """Yield tasks that return the messages of one chunk and the numbers of its inputs."""
     problem = protocol.problem
     q, n = problem.symbols, problem.length
-    if not isinstance(protocol, StreamingProtocol):
+    if not isinstance(protocol, StreamingProtocol) or not problem.product:
         for start in range(0, problem.inputs, _LEAVES):
             numbers = np.arange(start, min(start + _LEAVES, problem.inputs), dtype=np.uint64)
 
@@ -112,6 +146,10 @@ def _chunks(protocol: Protocol) -> Iterator[Callable[[], tuple[Bytes, Keys]]]:
         yield grown
 
 
+def _bytes(problem: Problem, numbers: Keys) -> Symbols:
+    return np.asarray(problem.answers(problem.strings(numbers)), np.uint8)
+
+
 def _answer_names(problem: Problem) -> Callable[[Keys], Keys]:
     """Return the map from numbers of inputs to their answer vectors as integers.
 
@@ -123,7 +161,7 @@ def _answer_names(problem: Problem) -> Callable[[Keys], Keys]:
         for position in positions:
             masks[position - k] = masks.get(position - k, 0) | 1 << k
     if problem.symbols != 2 or not 1 <= len(masks) <= _MOST_SHIFTS:
-        return lambda numbers: answer_keys(problem.answers(problem.strings(numbers)), width)
+        return lambda numbers: answer_keys(_bytes(problem, numbers), width)
 
     def shifted(numbers: Keys) -> Keys:
         z = np.zeros_like(numbers)
@@ -153,6 +191,8 @@ def count_optimal(protocol: Protocol) -> Tally:
     """Count messages and answers over all inputs: what the optimal Bob works from."""
     refuse_if_too_large(protocol)
     problem = protocol.problem
+    if not _narrow(problem):
+        return _count_classes(protocol)
     zbits = problem.queries * answer_width(problem.alphabet)
     narrow = protocol.state_bits + zbits <= 64
     every = problem.inputs
@@ -179,6 +219,20 @@ def count_optimal(protocol: Protocol) -> Tally:
     return tally(answers, problem.queries, problem.alphabet)
 
 
+def _count_classes(protocol: Protocol) -> Tally:
+    """Count by classes of equal rows of answers, one chunk after the other."""
+    problem = protocol.problem
+    table = RowTable(problem)
+    messages, labels = [], []
+    for task in _chunks(protocol):
+        message, numbers = task()
+        messages.append(message)
+        labels.append(table.classes(problem.strings(numbers)))
+    held = np.concatenate(messages)
+    keys = message_keys(held) if protocol.state_bits <= 64 else _dense(held)
+    return tally_classes(keys, np.concatenate(labels), table.rows(), problem)
+
+
 def _run_in_order(
     work: Callable[[Callable[[], tuple[Bytes, Keys]], int], int], protocol: Protocol
 ) -> None:
@@ -199,8 +253,15 @@ def _run_in_order(
         raise AssertionError(f"counted {total} of {problem.inputs} inputs")
 
 
+def worth(problem: Problem, said: Answers, truth: Answers) -> NDArray[np.int64]:
+    """Return what answers count, in units of ``1 / problem.credit_unit``."""
+    if problem.credits is None:
+        return np.asarray(said == truth, np.int64)
+    return np.asarray(problem.credits[said, truth], np.int64)
+
+
 def count_bob(
-    protocol: Protocol, answer: Callable[[Bytes, NDArray[np.int64]], Symbols]
+    protocol: Protocol, answer: Callable[[Bytes, NDArray[np.int64]], Answers]
 ) -> BobCount:
     """Count on how many inputs a given Bob is right, by query and at once.
 
@@ -209,26 +270,51 @@ def count_bob(
     """
     problem = protocol.problem
     right = np.zeros(problem.queries, np.int64)
+    totals = np.zeros(problem.queries, np.int64)
     at_once = 0
     for task in _chunks(protocol):
         message, numbers = task()
-        truth = problem.answers(problem.strings(numbers))
-        correct = np.empty(truth.shape, bool)
+        x = problem.strings(numbers)
+        truth, held = problem.answers(x), problem.multiplicities(x)
+        every = np.ones(len(x), bool)
         for k in range(problem.queries):
             asked = np.full(len(truth), k, np.int64)
-            correct[:, k] = answer(message, asked) == truth[:, k]
-        right += correct.sum(axis=0)
-        at_once += int(correct.all(axis=1).sum())
-    return BobCount(problem.inputs, tuple(int(r) for r in right), at_once)
+            said = answer(message, asked)
+            got, correct = worth(problem, said, truth[:, k]), said == truth[:, k]
+            times = np.ones(len(x), np.int64) if held is None else held[:, k]
+            right[k] += int((got * times).sum())
+            totals[k] += int(times.sum()) * problem.credit_unit
+            every &= correct | (times == 0)
+        at_once += int(every.sum())
+    return BobCount(
+        problem.inputs,
+        tuple(int(r) for r in right),
+        tuple(int(t) for t in totals),
+        at_once,
+    )
 
 
-def matching_answers(protocol: Protocol, message: Bytes, query: int) -> NDArray[np.int64]:
-    """Count the answers to one query over all inputs that send `message` (1, bytes)."""
+def best_answer(protocol: Protocol, message: Bytes, query: int) -> int | None:
+    """Return the best answer to a query for `message` (1, bytes), None if no input sends it.
+
+    All inputs that may be asked this query are tried; of equally good answers the least.
+    """
     refuse_if_too_large(protocol)
-    counts = np.zeros(protocol.problem.alphabet, np.int64)
+    problem = protocol.problem
+    counts: dict[int, int] = {}
     for task in _chunks(protocol):
         held, numbers = task()
-        same = (held == message).all(axis=1)
-        answers = protocol.problem.answers(protocol.problem.strings(numbers[same]))[:, query]
-        counts += np.bincount(answers, minlength=len(counts))
-    return counts
+        x = problem.strings(numbers[(held == message).all(axis=1)])
+        answers = problem.ask(x, np.full(len(x), query, np.int64))
+        times = problem.multiplicities(x)
+        weights = np.ones(len(x), np.int64) if times is None else times[:, query]
+        for answer in np.unique(answers):
+            more = int(weights[answers == answer].sum())
+            counts[int(answer)] = counts.get(int(answer), 0) + more
+    if not sum(counts.values()):
+        return None
+    if problem.credits is None:
+        return max(sorted(counts), key=counts.__getitem__)
+    every = np.zeros(problem.alphabet, np.int64)
+    every[list(counts)] = list(counts.values())
+    return int((problem.credits @ every).argmax())

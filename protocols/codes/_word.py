@@ -48,6 +48,11 @@ class WordCode(Protocol):
                 f"{self.name} codes bits",
                 "use a problem with two answers, or the code truncation",
             )
+        if problem.alphabet > 256:
+            raise UsageError(
+                "alphabet", problem.alphabet, "is too large for a code", "ask for smaller answers"
+            )
+        problem.refuse_unlisted()
         self.problem = problem
         self.state_bits = state_bits
         self.length = problem.queries

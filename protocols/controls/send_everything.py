@@ -8,7 +8,7 @@ import numpy as np
 
 from statebound.errors import UsageError
 from statebound.protocols.message import Bytes, pack, unpack
-from statebound.protocols.problem import Problem, Symbols
+from statebound.protocols.problem import Answers, Problem, Symbols
 from statebound.protocols.protocol import Protocol, Queries
 
 
@@ -32,11 +32,10 @@ class SendEverything(Protocol):
         """Return x, packed."""
         return pack(x.astype(np.uint32).T[None], self.widths, len(x))
 
-    def answer(self, message: Bytes, query: Queries) -> Symbols:
+    def answer(self, message: Bytes, query: Queries) -> Answers:
         """Unpack x and compute f(x, k)."""
         x = unpack(message, self.widths)[0].T.astype(np.uint8)
-        answers: Symbols = self.problem.answers(x)[np.arange(len(x)), query]
-        return answers
+        return self.problem.ask(x, query)
 
     def describe(self) -> dict[str, Any]:
         """Return its name."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from statebound.errors import UsageError
 from statebound.protocols.message import Bytes
-from statebound.protocols.problem import Problem, Symbols
+from statebound.protocols.problem import Answers, Problem, Symbols
 from statebound.protocols.protocol import Protocol, Queries
 
 
@@ -26,9 +26,9 @@ class SendNothing(Protocol):
         """Return empty messages."""
         return np.zeros((len(x), 0), np.uint8)
 
-    def answer(self, message: Bytes, query: Queries) -> Symbols:
+    def answer(self, message: Bytes, query: Queries) -> Answers:
         """Answer 0."""
-        return np.zeros(len(message), np.uint8)
+        return np.zeros(len(message), self.problem.answer_type)
 
     def describe(self) -> dict[str, Any]:
         """Return its name."""

@@ -52,6 +52,14 @@ def answer_matrix(problem: Problem) -> Matrix:
         raise UsageError(
             "alphabet", problem.alphabet, "matrix limits need 0/1 answers", "choose alphabet 2"
         )
+    problem.refuse_unlisted()
+    if problem.joint or len(set(problem.weights)) > 1:
+        raise UsageError(
+            "matrix",
+            problem.law,
+            "the matrix limits are for equally likely queries, whatever x is",
+            "drop --matrix, or take the uniform law",
+        )
     if problem.inputs > MOST_INPUTS:
         raise UsageError(
             "n", problem.n, f"has {problem.inputs} inputs, more than 2^20", "choose a smaller n"

@@ -48,14 +48,21 @@ class _Law:
         self.w: Vector = np.array([float(w / groups[0][0]) for w, _ in groups])
         self.m: Vector = np.array([float(m) for _, m in groups])
         self.live = sum(m for _, m in groups)
-        self.p = (alphabet - 1) / alphabet
+        self.p, self.r = (alphabet - 1) / alphabet, 1 / alphabet
 
     def sum(self, values: Vector) -> float:
         return fsum((self.m * values).tolist())
 
+    def whole(self, t: Vector) -> Vector:
+        """Return 1 - p + p exp(-t), (groups,), to full precision for any q and t."""
+        less = self.p * np.expm1(-t)
+        if self.p <= 0.5:
+            return 1 + less
+        return np.where(less > -0.5, 1 + less, self.r + self.p * np.exp(-t))
+
     def error(self, t: Vector) -> Vector:
         """Return e_k, (groups,)."""
-        return self.p * np.exp(-t) / (1 + self.p * np.expm1(-t))
+        return self.p * np.exp(-t) / self.whole(t)
 
     def wrong(self, scale: float) -> float:
         """Return the average error."""
@@ -64,13 +71,15 @@ class _Law:
     def gain(self, scale: float) -> float:
         """Return the average of 1 - 1/q - e_k, exact for small t."""
         t = scale * self.w
-        each = -self.p * (1 - self.p) * np.expm1(-t) / (1 + self.p * np.expm1(-t))
+        each = -self.p * self.r * np.expm1(-t) / self.whole(t)
         return self.top * self.sum(self.w * each)
 
     def spent(self, scale: float) -> float:
         """Return sum_k r(e_k) in nats."""
         t = scale * self.w
-        return self.sum(-np.log1p(self.p * np.expm1(-t)) - t * self.error(t))
+        less, whole = self.p * np.expm1(-t), self.whole(t)
+        logs = np.where(less > -0.5, np.log1p(np.maximum(less, -0.5)), np.log(whole))
+        return self.sum(-logs - t * self.error(t))
 
     def solve(self, function: Callable[[float], float], target: float, rising: bool) -> float:
         """Return the lambda (in units of 1/top) at which a monotone function is `target`."""

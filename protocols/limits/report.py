@@ -36,6 +36,7 @@ WALLS = (
 )
 _INDEPENDENT = "answers independent and uniform, query independent of x"
 _DEPENDENT = "the answers are not known to be independent and uniform given the query"
+_FLOOR = "claimed only where answers are independent of all that Bob knows"
 _LONG = f"more than {EXACT_BITS} bits of answers: exact counts are not attempted"
 _MANY = "too many different query weights at this n to count patterns by cost"
 _ROUNDED = "costs could only be rounded down, which would promise too much here"
@@ -140,20 +141,24 @@ def limits(problem: Problem, state_bits: int) -> dict[str, Any]:
     curve = rate.rate_distortion(weights, q, state_bits)
     stream = streaming_wall(structure, state_bits)
     exact = costs if costs is not None and costs.exact else None
+    plain = structure.independent  # else only upper walls are claimed
+    top = found.high if plain or costs is None else ball(costs, 1 << bits)
     values: dict[str, Fraction | float | None] = {
         "ball": None if costs is None else ball(costs, 1 << bits),
         "rate_distortion": curve,
-        "random_coding": None if exact is None else random_coding(exact, 1 << bits),
-        "truncation": stored.truncation(weights, q, 1 << bits),
+        "random_coding": random_coding(exact, 1 << bits) if exact and plain else None,
+        "truncation": stored.truncation(weights, q, 1 << bits) if plain else None,
         "streaming": None if stream is None else stream.value,
-        "optimum_low": found.low if found.low_exact else float(found.low),
-        "optimum_high": curve if found.high is None else found.high,
+        "optimum_low": (found.low if found.low_exact else float(found.low)) if plain else None,
+        "optimum_high": curve if top is None else top,
         "all_correct": whole.all_correct(n, q, 1 << bits),
     }
     record |= _values(values)
     record["streaming_source"] = None if stream is None else f"{stream.source}, {stream.status}"
-    record["optimum_low_source"] = found.low_source
-    record["optimum_high_source"] = found.high_source or "rate_distortion"
+    record["optimum_low_source"] = found.low_source if plain else None
+    record["optimum_high_source"] = (
+        (found.high_source if plain else "ball") if top is not None else "rate_distortion"
+    )
     record["status"] = {name: None if value is None else "proved" for name, value in values.items()}
     record["notes"] = _notes(values, structure, costs, found)
     return record
@@ -213,7 +218,10 @@ def bits_needed(problem: Problem, success: Fraction | float | str) -> dict[str, 
             if not costs.exact:
                 notes |= {name: [_rounded(costs)] for name in ("ball", "ball_whole")}
         needed["rate_distortion"] = rate.needed_bits(weights, q, goal)
-        needed["truncation"] = (stored.needed_messages(weights, q, goal) - 1).bit_length()
+        if structure.independent:
+            needed["truncation"] = (stored.needed_messages(weights, q, goal) - 1).bit_length()
+        else:
+            notes["truncation"] = [_FLOOR]
         vectors = whole.needed_messages(n, q, goal)
         needed["all_correct"] = needed_bits(vectors)
         needed["all_correct_whole"] = (vectors - 1).bit_length()
@@ -247,17 +255,20 @@ def _sizes(problem: Problem) -> dict[str, Any]:
     structure = problem.structure
     return {
         "n": problem.n,
-        "effective_n": structure.effective_n,
+        "effective_n": structure.effective_n or None,
         "alphabet": structure.alphabet,
         "query_law": problem.law,
-        "chance": 1 / structure.alphabet,
+        "options": {k: v for k, v in problem.options().items() if k != "n"},
+        "chance": 1 / structure.alphabet if structure.walled else None,
+        "deterministic_bits": problem.deterministic_bits,
+        "reason": structure.reason or None,
     }
 
 
 def _inapplicable(structure: Structure) -> str | None:
     """Return why no wall applies to this problem, or None where they do."""
-    if not structure.independent:
-        return _DEPENDENT
+    if not structure.walled:
+        return structure.reason or _DEPENDENT
     if len(structure.weights) != structure.effective_n:
         return "there are other queries than one for each independent answer"
     return None
@@ -299,6 +310,10 @@ def _rounded(costs: Profile) -> str:
     )
 
 
+def _no_ball(structure: Structure, costs: Profile | None) -> dict[str, list[str]]:
+    return {"ball": [_uncounted(structure)]} if costs is None else {}
+
+
 def _notes(
     values: dict[str, Fraction | float | None],
     structure: Structure,
@@ -306,9 +321,11 @@ def _notes(
     found: Interval,
 ) -> dict[str, list[str]]:
     """Return what each proved value rests on, and why each null is null."""
-    notes = {
-        name: [_INDEPENDENT, _REST[name]] for name, value in values.items() if value is not None
-    }
+    basis = structure.basis or _INDEPENDENT
+    notes = {name: [basis, _REST[name]] for name, value in values.items() if value is not None}
+    if not structure.independent:
+        floors = ("random_coding", "truncation", "streaming", "optimum_low")
+        return notes | {name: [_FLOOR] for name in floors} | _no_ball(structure, costs)
     if costs is None:
         notes["ball"] = notes["random_coding"] = [_uncounted(structure)]
     elif not costs.exact:

@@ -35,6 +35,7 @@ class IsTree(Problem):
     """
 
     name: ClassVar[str] = "istree"
+    cost: ClassVar[str] = "n - 3"
 
     def __init__(self, n: int, query_law: str = "uniform") -> None:
         if n < 4:
@@ -56,6 +57,16 @@ class IsTree(Problem):
             parities=tuple((k, k + 1) for k in range(self.queries)),
         )
 
+    @property
+    def weights(self) -> tuple[Fraction, ...]:
+        """The law of the query."""
+        return self._weights
+
+    @property
+    def least_messages(self) -> int:
+        """One for each vector of n-3 answers."""
+        return int(2**self.queries)
+
     def answers(self, x: Symbols) -> Symbols:
         """Return 1 where Bob's edge makes a tree."""
         return x[:, :-1] ^ x[:, 1:]
@@ -67,10 +78,6 @@ class IsTree(Problem):
     def bob_edge(self, query: int) -> tuple[int, int]:
         """Return Bob's edge for the query numbered from 0, vertices from 1."""
         return query + 1, query + 2
-
-    def options(self) -> dict[str, int | str]:
-        """Return n and the query law."""
-        return {"n": self.n, "query_law": self.law}
 
 
 PROBLEM = IsTree

@@ -19,14 +19,17 @@ class Pairs(Encoding):
 
     name: ClassVar[str] = "pairs"
     summary: ClassVar[str] = "a token a symbol: its position and value (an edge, on istree)"
+    fills: ClassVar[bool] = True
 
     def _vocabulary(self) -> Vocabulary:
         return vocabulary_of(self.problem, positional=True)
 
     def block(self, position: int) -> Tokens:
-        """Return (symbols, 1): the tokens of this position."""
+        """Return (symbols, 1): the tokens of this position; fillers are further positions."""
         first = self.vocabulary.token(position, 0)
-        return np.arange(first, first + self.problem.symbols, dtype=np.int32)[:, None]
+        edges = np.arange(first, first + self.problem.symbols, dtype=np.int32)[:, None]
+        beyond = self.problem.length + np.arange(self.problem.filler, dtype=np.int32)
+        return self.filled(position, edges, beyond * self.problem.symbols)
 
 
 ENCODING = Pairs

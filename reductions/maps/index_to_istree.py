@@ -13,11 +13,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from statebound.errors import UsageError
 from statebound.protocols.problem import Problem, Symbols
 from statebound.protocols.problems.istree import IsTree
 from statebound.protocols.protocol import Queries
-from statebound.reductions.map import Map
+from statebound.reductions.map import Map, bits_only
 
 
 class IndexToIsTree(Map):
@@ -39,10 +38,7 @@ class IndexToIsTree(Map):
     )
 
     def __init__(self, source: Problem) -> None:
-        if source.symbols != 2:
-            raise UsageError(
-                "alphabet", source.symbols, "the gadget maps bits", "use Index on bits"
-            )
+        bits_only(source)
         self.source = source
         self.target = IsTree(source.n + 3, source.law)
 

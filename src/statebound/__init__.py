@@ -68,8 +68,9 @@ def limits(
     *,
     state_bits: int | None = None,
     success: float | str | Fraction | None = None,
-    alphabet: int = 2,
+    alphabet: int | None = None,
     query_law: str = "uniform",
+    options: dict[str, int | str | bool] | None = None,
 ) -> dict[str, Any]:
     """Return what no protocol can pass: for M bits, or the bits for a success.
 
@@ -82,7 +83,7 @@ def limits(
     from statebound.experiments.request import Request
     from statebound.protocols.limits import report
 
-    made = Request(problem, n, alphabet, query_law).make_problem()
+    made = Request(problem, n, alphabet, query_law, options or {}).make_problem()
     if state_bits is not None and success is None:
         return report.limits(made, state_bits)
     if success is not None and state_bits is None:

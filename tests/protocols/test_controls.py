@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from statebound import registry
 from statebound.errors import UsageError
+from statebound.experiments.engines.enumerate import count_optimal
 from statebound.protocols.message import bit_matrix, check
 from statebound.protocols.problems.index import Index
-from statebound.protocols.problems.istree import IsTree
 from statebound.protocols.protocol import sent
 
-PROBLEMS = [Index(1), Index(7), Index(3, alphabet=3), Index(2, alphabet=36), IsTree(4), IsTree(9)]
+from .cases import CASES
+from .cases import made as made_problem
+
+PROBLEMS = [made_problem(case) for case in CASES] + [Index(2, alphabet=36)]
 ROOM = "statebound.protocols.controls"
 
 
@@ -20,7 +25,7 @@ def made(name, problem):
     return registry.load(ROOM, name, "protocol").PROTOCOL(problem)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: f"{p.name}-{p.n}")
 @pytest.mark.parametrize("name", registry.names(ROOM))
 def test_contract(name, problem):
     protocol = made(name, problem)
@@ -31,14 +36,14 @@ def test_contract(name, problem):
     for k in range(problem.queries):
         answer = protocol.answer(message, np.full(len(x), k))
         assert answer.shape == (len(x),)
-        assert answer.dtype == np.uint8
+        assert answer.dtype == problem.answer_type
     assert protocol.describe() == {"protocol": name}
     assert protocol.has_bob
     with pytest.raises(UsageError, match="state_bits = 500"):
         registry.load(ROOM, name, "protocol").PROTOCOL(problem, state_bits=500)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: f"{p.name}-{p.n}")
 def test_send_everything_is_never_wrong(problem):
     protocol = made("send_everything", problem)
     x = problem.enumerate(0, problem.inputs)
@@ -51,12 +56,21 @@ def test_send_everything_is_never_wrong(problem):
     assert np.array_equal(protocol.features(message) > 0, bit_matrix(message, protocol.state_bits))
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-def test_send_nothing_is_a_coin(problem):
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: f"{p.name}-{p.n}")
+def test_send_nothing_is_at_chance(problem):
     protocol = made("send_nothing", problem)
     x = problem.enumerate(0, problem.inputs)
     message = protocol.encode(x)
     assert message.shape == (len(x), 0)
-    for k in range(problem.queries):
-        answer = protocol.answer(message, np.full(len(x), k))
-        assert (answer == problem.answers(x)[:, k]).sum() * problem.alphabet == len(x)
+    tally = count_optimal(protocol)
+    assert tally.distinct == 1
+    assert tally.message_entropy == 0.0
+    assert tally.joint_information == pytest.approx(0.0, abs=1e-9)
+    assert tally.right == tally.guess
+    assert tally.success(problem.weights) == tally.chance(problem.weights)
+    if problem.structure.walled:
+        assert tally.chance(problem.weights) == Fraction(1, problem.alphabet)
+    if problem.structure.independent:
+        for k in range(problem.queries):
+            answer = protocol.answer(message, np.full(len(x), k))
+            assert (answer == problem.answers(x)[:, k]).sum() * problem.alphabet == len(x)
