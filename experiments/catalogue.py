@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from statebound import registry
 from statebound.errors import StateboundError
 from statebound.models import Field
-from statebound.models._build import PACKAGE, family
+from statebound.models._build import family
 from statebound.protocols.problems.index import Index
 from statebound.reductions.machine import CutMachine, cut
 
 TOKENS = 8  # what the measured message has read
-QUANTISER, BITS = "uniform", 16
+QUANTISER, BITS = "bf16", 16
 
 
 def held(field: Field) -> str:
@@ -64,13 +63,14 @@ def row(model: str, size: str, layers: int, settings: Mapping[str, int | str] | 
     }
 
 
-def catalogue(names: list[str] | None = None) -> list[dict[str, Any]]:
-    """Return the lines of these models (default: all), defaults first, then published ones."""
-    chosen = registry.names(PACKAGE) if names is None else names
-    rows = [row(name, "default", 1, None) for name in chosen]
+def catalogue(names: list[str], *, published: bool = True) -> list[dict[str, Any]]:
+    """Return the lines of these models, defaults first, then published sizes."""
+    rows = [row(name, "default", 1, None) for name in names]
+    if not published:
+        return rows
     rows += [
         row(name, known.model, known.layers, known.settings)
-        for name in chosen
+        for name in names
         for known in family(name).published
     ]
     return rows
@@ -85,6 +85,10 @@ def page(rows: list[dict[str, Any]]) -> str:
         f"machine packed after {TOKENS} tokens, at {BITS} bits a number ({QUANTISER}). Fields are "
         "those of one layer, numbers and bits of all layers. *Growing* counts the numbers that "
         "every further token adds: 0 for a model of fixed state.",
+        "",
+        "Live numbers only: a convolution of c tokens keeps c - 1 columns, where many "
+        "implementations store c; `rwkv4` keeps a mean and a mass where they store a numerator, a "
+        "denominator and their maximum.",
         "",
         "| model | size | layers | fields of a layer | numbers | bits | growing |",
         "| --- | --- | ---: | --- | ---: | ---: | ---: |",

@@ -45,7 +45,6 @@ from statebound.models._lanes import LANES
 from statebound.models._linear import linear
 from statebound.models._matrix_state import decay_scan, read
 from statebound.models._pointwise import exponential, silu, sums, tanh
-from statebound.models._published import Published
 from statebound.models._rwkv import (
     QUIET,
     ChannelMixing,
@@ -216,7 +215,6 @@ class Rwkv6(RwkvCell):
     summary: ClassVar[str] = "RWKV-6 block: decay and token mixing decided by the input"
     Config = Rwkv6Config
     layer = Rwkv6Layer
-    published = (Published("rwkv-6-1.6b", 24, {"heads": 32, "head_size": 64, "hidden": 7168}),)
 
 
 CELL = Rwkv6

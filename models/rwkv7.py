@@ -46,7 +46,6 @@ from statebound.models._cell import Array, Field, State, Weights
 from statebound.models._lanes import LANES
 from statebound.models._linear import linear
 from statebound.models._pointwise import exponential, logistic, squares, sums, tanh
-from statebound.models._published import Published
 from statebound.models._rwkv import (
     QUIET,
     ChannelMixing,
@@ -249,7 +248,6 @@ class Rwkv7(RwkvCell):
     optional: ClassVar[tuple[str, ...]] = ("att.v0", "att.v1", "att.v2")
     Config = Rwkv7Config
     layer = Rwkv7Layer
-    published = (Published("rwkv-7-1.5b", 24, {"heads": 32, "head_size": 64, "hidden": 8192}),)
 
 
 CELL = Rwkv7

@@ -119,8 +119,26 @@ def limits(
 
 
 @app.command()
-def models(*, as_json: JSON = False) -> int:
+def models(
+    *,
+    as_table: Annotated[
+        bool,
+        typer.Option("--table", help="Measure every state, published sizes too, as Markdown."),
+    ] = False,
+    as_json: JSON = False,
+) -> int:
     """List the models; `growing` is how many numbers a token adds to a state of default size."""
+    if as_table:
+        from statebound import registry
+        from statebound.experiments import catalogue
+        from statebound.models._build import PACKAGE
+
+        measured = catalogue.catalogue(registry.names(PACKAGE))
+        if as_json:
+            output.data(measured, compact=True)
+        else:
+            sys.stdout.write(catalogue.page(measured))
+        return 0
     from statebound import registry
     from statebound.models._build import GROUP, PACKAGE, family, growing
 
