@@ -99,9 +99,10 @@ class Arithmetic:
     def apply(self, x: Array, weight: Array) -> Array:
         """Return x W: (..., d) and (d, r) to (..., r), summed over d in order.
 
-        Rows of W that are zero add nothing and are left out.
+        Rows of W that are zero, or meet a zero of a single x, add nothing and are left out.
         """
-        rows = np.flatnonzero(weight.any(axis=1))
+        meets = weight.any(axis=1)
+        rows = np.flatnonzero(meets & (x != 0) if x.ndim == 1 else meets)
         if not len(rows):
             return np.zeros((*x.shape[:-1], weight.shape[1]), self.dtype)
         weight = self(weight)
