@@ -31,6 +31,7 @@ class Ledger:
         Bits of the stored keys and values, or of the text that a search reads.
     parameters
         Entries of the weight matrices outside embeddings, zeros too; `nonzero` without them.
+        None where a part of the machine is not spelled out as weights.
     significand_bits
         Precision of the arithmetic; None where only integers occur.
     """
@@ -40,8 +41,8 @@ class Ledger:
     tokens_written: int
     recurrent_fields: dict[str, int]
     cache_bits: int
-    parameters: int
-    nonzero: int
+    parameters: int | None
+    nonzero: int | None
     significand_bits: int | None
 
     @property

@@ -7,7 +7,7 @@ its front reaches the last match (greedy ``.*``) or the first (``.*?``)::
     skip    = ("." | "[^c]") "*" ["?"]
     piece   = literal | "." | "[^c]"
     unit    = piece
-    literal = a character that is not special, or "\\" and one that is
+    literal = a character that is not special, or "\" and one that is
 
 Exactly one group, whose text is the result; no repetition but the skip, no alternative, no
 look-around, no back-reference. Such a pattern of m characters takes O(m) steps at each of

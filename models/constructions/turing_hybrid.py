@@ -210,4 +210,5 @@ class _Session:
 
     def scanned(self) -> Array:
         """Return what attention reads at the head's address (G,)."""
-        return self._memory.read(self._mover.query(self._h)[None])[0]
+        found: Array = self._memory.read(self._mover.query(self._h)[None])[0]
+        return found

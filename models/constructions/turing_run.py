@@ -91,6 +91,7 @@ def beside_theorem(ledger: Ledger, states: int, budget: int) -> list[dict[str, A
     means anything.
     """
     log_time = math.log2(max(budget, 2))
+    assert ledger.parameters is not None
     rows = (
         ("recurrent bits", ledger.recurrent_bits, "A log n", log_time),
         ("parameters", ledger.parameters, "A B^2 log n", states**2 * log_time),
