@@ -7,7 +7,8 @@ from typing import Any
 
 from statebound.errors import StateboundError, UsageError
 from statebound.models.constructions.rounding import Arithmetic
-from statebound.models.constructions.turing import Machine, Tape, load, parse, simulate
+from statebound.models.constructions.tape import Tape, simulate
+from statebound.models.constructions.turing import Machine, load, parse
 from statebound.models.constructions.turing_hybrid import TuringHybrid
 from statebound.models.constructions.turing_regex import TuringRegex
 from statebound.models.constructions.turing_run import Run, verdict

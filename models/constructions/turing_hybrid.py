@@ -36,7 +36,8 @@ from statebound.models.constructions.ledger import Ledger, bits_for, stored
 from statebound.models.constructions.memory import Memory
 from statebound.models.constructions.movers import MOVERS, Mover
 from statebound.models.constructions.rounding import Arithmetic, Array
-from statebound.models.constructions.turing import Machine, check_budget
+from statebound.models.constructions.tape import check_budget
+from statebound.models.constructions.turing import Machine
 from statebound.models.constructions.turing_run import Run, Token, beside_theorem, follow
 
 STARTS = ("reset", "rewind")

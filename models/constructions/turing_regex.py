@@ -26,7 +26,8 @@ from dataclasses import astuple, dataclass
 from statebound.errors import UsageError
 from statebound.models.constructions import patterns
 from statebound.models.constructions.ledger import Ledger, bits_for
-from statebound.models.constructions.turing import Machine, check_budget
+from statebound.models.constructions.tape import check_budget
+from statebound.models.constructions.turing import Machine
 from statebound.models.constructions.turing_run import Run, Token, beside_theorem, follow
 
 FAILED = "~"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from statebound.models.constructions.ledger import Ledger
-from statebound.models.constructions.turing import Machine, Outcome, Tape, outcome, walk
+from statebound.models.constructions.tape import Outcome, Tape, outcome, walk
+from statebound.models.constructions.turing import Machine
 
 Token = tuple[int, int, int]  # state, symbol, move
 

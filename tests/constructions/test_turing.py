@@ -7,7 +7,8 @@ import itertools
 import pytest
 
 from statebound.errors import UsageError
-from statebound.models.constructions.turing import load, machine_names, parse, simulate
+from statebound.models.constructions.tape import simulate
+from statebound.models.constructions.turing import load, machine_names, parse
 
 BUDGET = 5000
 
