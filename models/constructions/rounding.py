@@ -86,7 +86,7 @@ class Arithmetic:
         return self._settle(x / y)
 
     def power(self, base: float, x: Array) -> Array:
-        """Return base^x; an even power of two is exact for whole x."""
+        """Return base^x, by way of 2^(x log2 base)."""
         return self._settle(np.exp2(self._settle(x * self.dtype.type(np.log2(base)))))
 
     def dot(self, x: Array, y: Array) -> Array:

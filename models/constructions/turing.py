@@ -108,19 +108,19 @@ def parse(text: str, source: str = "machine") -> Machine:
         words = line.split()
         if not words:
             continue
-        if "->" in words:
+        key, colon, value = line.partition(":")
+        if not (colon and key in HEADERS):
+            if "->" not in words:
+                _fail(
+                    source,
+                    number,
+                    line,
+                    f"is neither a rule nor one of {', '.join(h + ':' for h in HEADERS)}",
+                    "write STATE SYMBOL -> STATE SYMBOL L, R or S",
+                )
             _check_rule(source, number, line, words)
             written.append((number, [*words[:2], *words[3:]]))
             continue
-        key, colon, value = line.partition(":")
-        if not colon or key not in HEADERS:
-            _fail(
-                source,
-                number,
-                line,
-                f"is neither a rule nor one of {', '.join(h + ':' for h in HEADERS)}",
-                "write STATE SYMBOL -> STATE SYMBOL L, R or S",
-            )
         if key in headers:
             _fail(source, number, line, f"{key} was given before", "keep one of them")
         headers[key] = (number, value.strip())

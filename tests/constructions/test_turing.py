@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from statebound.errors import UsageError
 from statebound.models.constructions.tape import simulate
@@ -114,6 +116,32 @@ def test_errors_name_the_line(old, new, text):
     with pytest.raises(UsageError) as caught:
         parse(GOOD.replace(old, new, 1), "mine")
     assert text in str(caught.value)
+
+
+WORDS = st.sampled_from(
+    ["a", "b", "_", "1", "01", "->", "L", "R", "start:", "accept:", ":", "#", "é"]
+)
+
+
+def attempt(text: str):
+    """Return the machine, or what is said against it."""
+    try:
+        return parse(text)
+    except UsageError as error:
+        return str(error)
+
+
+@given(st.lists(st.lists(WORDS, max_size=7).map(" ".join), max_size=6).map("\n".join))
+def test_any_text_is_a_machine_or_a_usage_error(text):
+    found = attempt(f"start: a\na _ -> b 1 R\n{text}")
+    if isinstance(found, str):
+        assert "machine, line " in found
+    else:
+        assert simulate(found, "", 20)[1].steps <= 20
+
+
+def test_an_arrow_may_stand_in_a_name():
+    assert parse("name: a -> b\nstart: a\na _ -> a _ R").name == "a -> b"
 
 
 def test_bad_requests():

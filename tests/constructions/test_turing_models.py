@@ -77,7 +77,7 @@ def test_every_code_and_start(code, start, name):
     assert run.tokens == [(s.rule.state, s.rule.symbol, s.rule.move) for s in steps]
 
 
-def random_machine(rng: np.random.Generator) -> Machine:
+def random_machine(rng: np.random.Generator, symbols: str = "_abc") -> Machine:
     """Return a machine of up to 8 states and 4 symbols that rewrites and halts seldom."""
     B, G = int(rng.integers(2, 9)), int(rng.integers(2, 5))
     rules = {
@@ -87,7 +87,7 @@ def random_machine(rng: np.random.Generator) -> Machine:
         if (q, s) == (0, 0) or rng.random() < 0.95
     }
     names = tuple(f"q{i}" for i in range(B))
-    return Machine("random", names, tuple("_abc"[:G]), 0, 0, "abc"[: G - 1], None, rules)
+    return Machine("random", names, tuple(symbols[:G]), 0, 0, symbols[1:G], None, rules)
 
 
 def test_random_machines():
@@ -101,6 +101,22 @@ def test_random_machines():
             same(TuringHybrid(machine, code), text, 40)
         same(TuringRegex(machine), text, 40, transcript=[])
     assert steps > 200
+
+
+def test_symbols_that_calls_are_made_of():
+    """No symbol on the tape can make a search find anything but the last write."""
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        symbols = "".join(rng.permutation(list("<>().;@=*\\|0_")))
+        machine = random_machine(rng, symbols)
+        text = "".join(rng.choice(list(machine.alphabet), 5))
+        same(TuringRegex(machine), text, 60, transcript=[])
+
+
+def test_a_careless_pattern_finds_itself():
+    transcript = "@0111=1;\n<.*@0111=(.);>"
+    assert patterns.search(".*@0111=(.);", transcript) == "1"
+    assert patterns.search(".*@0111=(.)", transcript) == "("  # that of the call
 
 
 def test_a_difference_is_noticed():
