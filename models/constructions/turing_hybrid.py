@@ -8,16 +8,15 @@ under the head is what was last written there: a Match head whose keys are addre
 * The recurrence holds the address of the head, in a code that a move changes linearly
   (`MOVERS`), and a counter of tokens, which breaks ties for the last write.
 * Attention: key of token t is the address before it moved, its value the symbol; the query
-  is the address now. Where nothing was written the sink answers blank. See
-  `memory`.
+  is the address now. Where nothing was written the sink answers blank. See `memory`.
 * Readout, two layers of ReLU, exact: hidden unit (q, s) for every rule is
   relu(2 [state is q] + 2 p_s - 3), p the attention's output; positive iff the state is q and
   p_s > 1/2. Linear maps of it choose the next token by arg-max; where all are zero no rule
   applies, and the run ends.
 
 After the input the head must go to cell 0. With *reset* the start token sets the address
-anew, an input-dependent A_t. With *rewind* A is constant: the start token enters one more
-state that walks left to the first blank.
+anew, an input-dependent A_t. With *rewind* the start token enters one more state that walks
+left to the first blank; with the code `bin` A is then constant, A = 1.
 
 The scale K and the codes are fixed beforehand by the budget of steps. A machine of B states
 and G symbols takes T steps in T tokens, O(log T) bits of recurrent state and, the codes
