@@ -42,6 +42,7 @@ app = typer.Typer(
 )
 
 WALL_BROKEN = 3
+INCOMPLETE = 4
 
 
 @app.callback(invoke_without_command=True)
@@ -536,6 +537,39 @@ def plot(
         for path in figures:
             sys.stdout.write(f"{path}\n")
     return 0
+
+
+@app.command()
+def turing(
+    machine: Annotated[str, typer.Argument(help="A machine's name, or a file that ends in .tm.")],
+    *,
+    text: Annotated[str, typer.Option("--input", help="What is on the tape.")] = "",
+    by: Annotated[str, typer.Option("--by", help="hybrid or regex.")] = "hybrid",
+    budget: Annotated[int, typer.Option("--budget", help="The most steps.")] = 1000,
+    code: Annotated[
+        str | None, typer.Option("--code", help="The hybrid's addresses: bin, quad, rns, or rot.")
+    ] = None,
+    significand: Annotated[
+        int | None,
+        typer.Option("--significand", help="The hybrid's precision, 24 bits if not set."),
+    ] = None,
+    as_json: JSON = False,
+) -> int:
+    """Run a Turing machine by a small-state model with attention, or with text search."""
+    from statebound.experiments.turing import execute, words
+
+    record = execute(machine, text, by, budget, code, significand)
+    if as_json:
+        output.data(record, compact=True)
+    else:
+        sys.stdout.write(words(record))
+        output.talk(record["verdict"])
+    if record["first_difference"] is not None:
+        output.talk(
+            f"error: the model departs from the machine at step {record['first_difference']}"
+        )
+        return 1
+    return 0 if record["halted"] else INCOMPLETE
 
 
 @app.command()
