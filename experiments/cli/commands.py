@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from statebound import __version__
 from statebound.errors import StateboundError, UsageError
 from statebound.experiments.cli import output
+from statebound.experiments.cli.app import app
 from statebound.experiments.cli.options import (
     ALPHABET,
     BITS,
@@ -27,31 +27,12 @@ from statebound.experiments.cli.options import (
     number_list,
     parse_options,
     parse_precision,
-    parse_settings,
     with_request,
 )
 from statebound.experiments.request import Request
 
-app = typer.Typer(
-    name="statebound",
-    help="Executable communication lower bounds for fixed-state sequence models.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-
 WALL_BROKEN = 3
 INCOMPLETE = 4
-
-
-@app.callback(invoke_without_command=True)
-def _top(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
-    if version:
-        sys.stdout.write(f"statebound {__version__}\n")
-        raise typer.Exit
 
 
 @app.command()
@@ -116,154 +97,6 @@ def limits(
 
             record["matrix"] = matrix_limits(answer_matrix(made), state_bits)
         output.data(record, compact=as_json)
-    return 0
-
-
-@app.command()
-def models(
-    *,
-    as_table: Annotated[
-        bool,
-        typer.Option("--table", help="Measure every state, published sizes too, as Markdown."),
-    ] = False,
-    as_json: JSON = False,
-) -> int:
-    """List the models; `growing` is how many numbers a token adds to a state of default size."""
-    if as_table:
-        from statebound import registry
-        from statebound.experiments import catalogue
-        from statebound.models._build import PACKAGE
-
-        measured = catalogue.catalogue(registry.names(PACKAGE))
-        if as_json:
-            output.data(measured, compact=True)
-        else:
-            sys.stdout.write(catalogue.page(measured))
-        return 0
-    from statebound import registry
-    from statebound.models._build import GROUP, PACKAGE, family, growing
-
-    rows: list[dict[str, Any]] = []
-    for name in [*registry.names(PACKAGE), *registry.external(GROUP)]:
-        cell = family(name)
-        rows.append(
-            {
-                "model": name,
-                "summary": cell.summary,
-                "encoding": cell.encoding,
-                "parameters": ", ".join(cell.inits),
-                "growing": growing(cell),
-                "config": ", ".join(cell.Config.names()),
-            }
-        )
-    return _list(rows, as_json)
-
-
-@app.command()
-def duality(
-    model: Annotated[str, typer.Argument(help="gla, linear_attention, mamba2 or retnet.")] = "gla",
-    *,
-    n: Annotated[int, typer.Option("--n", help="Tokens to read.")] = 64,
-    numbers: Annotated[int | None, typer.Option("--numbers", help="State numbers.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Override a config field: NAME=VALUE.")
-    ] = None,
-    bits: Annotated[int, typer.Option("--bits", help="Bits a number, 1 to 32.")] = 16,
-    seed: Annotated[int, typer.Option("--seed", help="Of parameters and tokens.")] = 0,
-    as_json: JSON = False,
-) -> int:
-    """Run a layer as a recurrence and as attention: equal outputs, different messages."""
-    from statebound.experiments import duality as work
-
-    found = work.duality(
-        model, n, numbers=numbers, bits=bits, settings=parse_settings(settings), seed=seed
-    )
-    if as_json:
-        output.data(found, compact=True)
-    else:
-        headings = {"tokens": "tokens", "recurrent": "state", "quadratic": "keys and values"}
-        sys.stdout.write(work.words(found) + output.table(work.rows(found), headings))
-    return 0
-
-
-@app.command()
-def quantisers(*, as_json: JSON = False) -> int:
-    """List the quantisers, and the precisions that they have."""
-    from statebound import registry
-    from statebound.models import Field
-    from statebound.reductions.quantiser import PACKAGE, load
-
-    bounded, free = Field("h", (1,), -1.0, 1.0), Field("h", (1,))
-    rows: list[dict[str, Any]] = []
-    for name in registry.names(PACKAGE):
-        kind = load(name)
-        low, high = kind.least_bits, kind.most_bits
-        needs = [kind.needs_calibration(field) for field in (bounded, free)]
-        rows.append(
-            {
-                "quantiser": name,
-                "bits": f"{low}" if low == high else f"{low}..{high}",
-                "calibrated": {0: "no", 1: "unbounded fields", 2: "yes"}[sum(needs)],
-                "summary": kind.summary,
-            }
-        )
-    return _list(rows, as_json)
-
-
-@app.command()
-def protocols(*, as_json: JSON = False) -> int:
-    """List the codes and controls that --protocol takes."""
-    from inspect import getdoc
-
-    from statebound import registry
-    from statebound.experiments.request import protocol_names
-
-    rows: list[dict[str, Any]] = []
-    for name, room in sorted(protocol_names().items()):
-        module = registry.load(room, name, "protocol")
-        rows.append(
-            {
-                "protocol": name,
-                "kind": room.rpartition(".")[2].removesuffix("s"),
-                "summary": (getdoc(module) or "").splitlines()[0].rstrip("."),
-            }
-        )
-    return _list(rows, as_json)
-
-
-@app.command()
-def problems(*, as_json: JSON = False) -> int:
-    """List the problems, what never erring costs, and the maps between them."""
-    from inspect import getdoc
-
-    from statebound import registry
-    from statebound.protocols.problem import PACKAGE, parameters
-    from statebound.reductions.map import PACKAGE as MAPS
-
-    rows: list[dict[str, Any]] = []
-    maps = registry.names(MAPS)
-    for name in registry.names(PACKAGE):
-        module = registry.load(PACKAGE, name, "problem")
-        kind = module.PROBLEM
-        to = [m.partition("_to_")[2] for m in maps if m.startswith(f"{name}_to_")]
-        rows.append(
-            {
-                "problem": name,
-                "summary": (getdoc(module) or "").splitlines()[0].rstrip("."),
-                "options": ", ".join(["n", *parameters(kind)]),
-                "bits for certainty": kind.cost,
-                "query": kind.query_form,
-                "maps to": ", ".join(to),
-            }
-        )
-    return _list(rows, as_json)
-
-
-def _list(rows: list[dict[str, Any]], as_json: bool) -> int:
-    if as_json:
-        output.data(rows, compact=True)
-    else:
-        sys.stdout.write(output.table(rows, {key: key for key in rows[0]}))
     return 0
 
 
@@ -537,39 +370,6 @@ def plot(
         for path in figures:
             sys.stdout.write(f"{path}\n")
     return 0
-
-
-@app.command()
-def turing(
-    machine: Annotated[str, typer.Argument(help="A machine's name, or a file that ends in .tm.")],
-    *,
-    text: Annotated[str, typer.Option("--input", help="What is on the tape.")] = "",
-    by: Annotated[str, typer.Option("--by", help="hybrid or regex.")] = "hybrid",
-    budget: Annotated[int, typer.Option("--budget", help="The most steps.")] = 1000,
-    code: Annotated[
-        str | None, typer.Option("--code", help="The hybrid's addresses: bin, quad, rns, or rot.")
-    ] = None,
-    significand: Annotated[
-        int | None,
-        typer.Option("--significand", help="The hybrid's precision, 24 bits if not set."),
-    ] = None,
-    as_json: JSON = False,
-) -> int:
-    """Run a Turing machine by a small-state model with attention, or with text search."""
-    from statebound.experiments.turing import execute, words
-
-    record = execute(machine, text, by, budget, code, significand)
-    if as_json:
-        output.data(record, compact=True)
-    else:
-        sys.stdout.write(words(record))
-        output.talk(record["verdict"])
-    if record["first_difference"] is not None:
-        output.talk(
-            f"error: the model departs from the machine at step {record['first_difference']}"
-        )
-        return 1
-    return 0 if record["halted"] else INCOMPLETE
 
 
 @app.command()
