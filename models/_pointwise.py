@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from statebound.jit import kernel
+from statebound.models import _activations as one
 from statebound.models._activations import sigmoid
-from statebound.models._activations import tanh as one_tanh
 from statebound.models._cell import Array
 
 GELU = (2 / math.pi) ** 0.5, 0.044715
@@ -32,7 +32,7 @@ def _tanh(x: Array, out: Array) -> None:
     """x, out (C, R)."""
     for c in range(x.shape[0]):
         for r in range(x.shape[1]):
-            out[c, r] = one_tanh(x[c, r])
+            out[c, r] = one.tanh(x[c, r])
 
 
 @kernel
@@ -40,15 +40,15 @@ def _exp(x: Array, out: Array) -> None:
     """x, out (C, R)."""
     for c in range(x.shape[0]):
         for r in range(x.shape[1]):
-            out[c, r] = math.exp(x[c, r])
+            out[c, r] = one.exp(x[c, r])
 
 
 @kernel
 def _softplus(x: Array, out: Array) -> None:
-    """x, out (C, R): max(x, 0) + log(1 + exp(-|x|)), which cannot overflow."""
+    """x, out (C, R)."""
     for c in range(x.shape[0]):
         for r in range(x.shape[1]):
-            out[c, r] = max(x[c, r], 0.0) + math.log1p(math.exp(-abs(x[c, r])))
+            out[c, r] = one.softplus(x[c, r])
 
 
 @kernel

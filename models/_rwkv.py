@@ -236,6 +236,26 @@ class RwkvLayer(Layer):
             time, channel = to_tiles(now), to_tiles(self._norm("ln2", x))
         return (*core, time, channel)
 
+    def through(self, state: State, streams: Array, which: Tokens) -> tuple[State, Array]:
+        """Return the state after a sequence, and the outputs; each token is mixed once."""
+        D, (*core, time, channel) = self.width, state
+        tokens = []
+        for t in range(which.shape[1]):
+            at = np.ascontiguousarray(which[:, t : t + 1])
+            now, before = self._pair(time, streams, at)
+            written = self.write(now, before)
+            old, core = tuple(core), list(self.update(tuple(core), written))
+            heard = self.hear(old, tuple(core), written, now, before)
+            tokens.append(streams[D:, at.reshape(-1)] + heard)
+            time = to_tiles(now)
+        x = np.stack([part.reshape(D, len(which), -1) for part in tokens], axis=2)
+        m = self._norm("ln2", x.reshape(D, -1)).reshape(x.shape)
+        shifted = np.empty_like(m)
+        shifted[:, :, 0], shifted[:, :, 1:] = channel.transpose(1, 0, 2), m[:, :, :-1]
+        after = (*core, time, to_tiles(m[:, :, -1].reshape(D, -1)))
+        flat = x.reshape(D, -1)
+        return after, flat + self._channel(m.reshape(D, -1), shifted.reshape(D, -1))
+
     def read(self, old: State, new: State, streams: Array, which: Tokens) -> Array:
         """Return x, after the time mixing, and m', (tiles, 2D, LANES)."""
         *core, time, channel = old

@@ -31,12 +31,13 @@ from statebound.models._vocabulary import Vocabulary
 
 
 @kernel
-def _recur(h: Array, U: Array, b: Array, j: int, rows: Array) -> None:
+def _recur(
+    h: Array, U: Array, b: Array, j: int, a0: Array, a1: Array, a2: Array, a3: Array
+) -> None:
     """Rows i, f, g, o of unit j of U h + b, a chain of fused multiply-adds over k.
 
-    h (H, LANES); U (H, H, 4); b (H, 4); rows (4, LANES).
+    h (H, LANES); U (H, H, 4); b (H, 4); the rows (LANES).
     """
-    a0, a1, a2, a3 = rows[0], rows[1], rows[2], rows[3]
     for i in range(LANES):
         a0[i], a1[i], a2[i], a3[i] = b[j, 0], b[j, 1], b[j, 2], b[j, 3]
     H = U.shape[1]
@@ -83,7 +84,8 @@ def _scan(
     """h, c (tiles, H, LANES); tokens (tiles, T, LANES); U (H, H, 4); b (H, 4); x (H, 4, D)."""
     tiles, H, _ = h.shape
     steps, two = tokens.shape[1], x.shape[2] == 2
-    rows, drive = np.empty((4, LANES), h.dtype), np.empty((4, LANES), h.dtype)
+    a0, a1 = np.empty(LANES, h.dtype), np.empty(LANES, h.dtype)
+    a2, a3 = np.empty(LANES, h.dtype), np.empty(LANES, h.dtype)
     buffer = np.empty((2, H, LANES), h.dtype)
     for tile in range(tiles):
         buffer[0] = h[tile]
@@ -92,21 +94,29 @@ def _scan(
             old, new = buffer[t % 2], buffer[(t + 1) % 2]
             token = tokens[tile, t]
             for j in range(H):
-                _recur(old, U, b, j, rows)
-                for gate in range(4):
-                    row = drive[gate]
-                    if two:  # a select vectorises, a gather does not
-                        x0, x1 = x[j, gate, 0], x[j, gate, 1]
-                        for i in range(LANES):
-                            row[i] = rows[gate, i] + (x1 if token[i] != 0 else x0)
-                    else:
-                        for i in range(LANES):
-                            row[i] = rows[gate, i] + x[j, gate, token[i]]
-                cell = c_out[tile, j]
-                for i in range(LANES):
-                    now = _memory(drive[0, i], drive[1, i], drive[2, i], cell[i])
-                    cell[i] = now
-                    new[j, i] = sigmoid(drive[3, i]) * tanh(now)
+                _recur(old, U, b, j, a0, a1, a2, a3)
+                cell, out = c_out[tile, j], new[j]
+                if two:  # a select vectorises, a gather does not
+                    i0, f0, g0, o0 = x[j, 0, 0], x[j, 1, 0], x[j, 2, 0], x[j, 3, 0]
+                    i1, f1, g1, o1 = x[j, 0, 1], x[j, 1, 1], x[j, 2, 1], x[j, 3, 1]
+                    for i in range(LANES):
+                        one = token[i] != 0
+                        now = _memory(
+                            a0[i] + (i1 if one else i0),
+                            a1[i] + (f1 if one else f0),
+                            a2[i] + (g1 if one else g0),
+                            cell[i],
+                        )
+                        cell[i] = now
+                        out[i] = sigmoid(a3[i] + (o1 if one else o0)) * tanh(now)
+                else:
+                    for i in range(LANES):
+                        v = token[i]
+                        now = _memory(
+                            a0[i] + x[j, 0, v], a1[i] + x[j, 1, v], a2[i] + x[j, 2, v], cell[i]
+                        )
+                        cell[i] = now
+                        out[i] = sigmoid(a3[i] + x[j, 3, v]) * tanh(now)
         h_out[tile] = buffer[steps % 2]
 
 
@@ -116,19 +126,20 @@ def _branch(
 ) -> None:
     """The scan's step for every token at once: the matrix product is shared."""
     tiles, H, _ = h.shape
-    rows = np.empty((4, LANES), h.dtype)
+    a0, a1 = np.empty(LANES, h.dtype), np.empty(LANES, h.dtype)
+    a2, a3 = np.empty(LANES, h.dtype), np.empty(LANES, h.dtype)
     for tile in range(tiles):
         for j in range(H):
-            _recur(h[tile], U, b, j, rows)
+            _recur(h[tile], U, b, j, a0, a1, a2, a3)
             old = c[tile, j]
             for v in range(len(tokens)):
                 new, cell = h_out[v * tiles + tile, j], c_out[v * tiles + tile, j]
                 x0, x1 = x[j, 0, tokens[v]], x[j, 1, tokens[v]]
                 x2, x3 = x[j, 2, tokens[v]], x[j, 3, tokens[v]]
                 for i in range(LANES):
-                    now = _memory(rows[0, i] + x0, rows[1, i] + x1, rows[2, i] + x2, old[i])
+                    now = _memory(a0[i] + x0, a1[i] + x1, a2[i] + x2, old[i])
                     cell[i] = now
-                    new[i] = sigmoid(rows[3, i] + x3) * tanh(now)
+                    new[i] = sigmoid(a3[i] + x3) * tanh(now)
 
 
 @dataclass(frozen=True)

@@ -142,8 +142,8 @@ def test_kernels_equal_their_source_interpreted(generator, size):
         function.py_func(*small, read, *parts, *plain)
         np.testing.assert_allclose(compiled, plain, rtol=0, atol=1e-14)
     rows = [np.empty((4, LANES)) for _ in range(2)]
-    lstm._recur(h[0], U, b, 3, rows[0])
-    lstm._recur.py_func(h[0], U, b, 3, rows[1])
+    lstm._recur(h[0], U, b, 3, *rows[0])
+    lstm._recur.py_func(h[0], U, b, 3, *rows[1])
     np.testing.assert_allclose(rows[0], rows[1], rtol=0, atol=1e-14)
     gates = (0.3, 0.2, -0.4, 1.5)
     assert abs(lstm._memory(*gates) - lstm._memory.py_func(*gates)) < 1e-15
