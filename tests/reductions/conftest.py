@@ -98,6 +98,8 @@ def models() -> list[tuple[str, str, Settings]]:
         found += [(name, init, ()) for init in cell.inits]
         if "window" in cell.Config.__dataclass_fields__:
             found.append((name, "random", (("d_key", 1), ("d_value", 2), ("window", 4))))
+        if "d_conv" in cell.Config.names():  # longer than the first splits leave to either side
+            found.append((name, "random", (("d_conv", 4),)))
     return found
 
 
