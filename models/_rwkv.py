@@ -44,6 +44,7 @@ from statebound.models._vocabulary import Vocabulary
 
 EPSILON = 1e-5  # of ln1 and ln2
 BLOCK = 1 << 13  # columns written at once: their rows stay in a near cache
+KEPT = 1 << 23  # state numbers that are kept at once while a sequence is read out
 LEAST = 2  # channels that a norm needs: of one number it leaves 0
 QUIET = 0.1  # the gain of maps that the authors start at zero
 
@@ -237,24 +238,42 @@ class RwkvLayer(Layer):
         return (*core, time, channel)
 
     def through(self, state: State, streams: Array, which: Tokens) -> tuple[State, Array]:
-        """Return the state after a sequence, and the outputs; each token is mixed once."""
+        """Return the state after a sequence, and the outputs.
+
+        Only the state of the time mixing goes token by token: all else is taken for many
+        tokens at once, each token of a tile standing as a tile of its own.
+        """
+        tiles, T, D = len(which), which.shape[1], self.width
+        numbers = sum(f.numbers for f in self.fields)
+        block = max(1, KEPT // (tiles * LANES * numbers))
+        outputs = np.empty((D, tiles, T, LANES), streams.dtype)
+        for t in range(0, T, block):
+            some = np.ascontiguousarray(which[:, t : t + block])
+            state, outputs[:, :, t : t + block] = self._few(state, streams, some)
+        return state, outputs.reshape(D, -1)
+
+    def _few(self, state: State, streams: Array, which: Tokens) -> tuple[State, Array]:
+        """Return the state after a few tokens, and the outputs (D, tiles, T, LANES)."""
         D, (*core, time, channel) = self.width, state
-        tokens = []
+        shape = D, *which.shape
+        now, before = self._pair(time, streams, which)
+        written = self.write(now, before)
+        cores: list[State] = [tuple(core)]
         for t in range(which.shape[1]):
-            at = np.ascontiguousarray(which[:, t : t + 1])
-            now, before = self._pair(time, streams, at)
-            written = self.write(now, before)
-            old, core = tuple(core), list(self.update(tuple(core), written))
-            heard = self.hear(old, tuple(core), written, now, before)
-            tokens.append(streams[D:, at.reshape(-1)] + heard)
-            time = to_tiles(now)
-        x = np.stack([part.reshape(D, len(which), -1) for part in tokens], axis=2)
-        m = self._norm("ln2", x.reshape(D, -1)).reshape(x.shape)
-        shifted = np.empty_like(m)
-        shifted[:, :, 0], shifted[:, :, 1:] = channel.transpose(1, 0, 2), m[:, :, :-1]
-        after = (*core, time, to_tiles(m[:, :, -1].reshape(D, -1)))
-        flat = x.reshape(D, -1)
-        return after, flat + self._channel(m.reshape(D, -1), shifted.reshape(D, -1))
+            token = (part.reshape(-1, *shape[1:])[:, :, t] for part in written)
+            columns = tuple(np.ascontiguousarray(part).reshape(len(part), -1) for part in token)
+            cores.append(self.update(cores[-1], columns))
+        line = [np.stack(parts, axis=1) for parts in zip(*cores, strict=True)]
+        old = tuple(part[:, :-1].reshape(-1, *part.shape[2:]) for part in line)
+        new = tuple(part[:, 1:].reshape(-1, *part.shape[2:]) for part in line)
+        x = streams[D:, which.reshape(-1)] + self.hear(old, new, written, now, before)
+        m = self._norm("ln2", x)
+        shifted = np.empty_like(m).reshape(shape)
+        shifted[:, :, 0] = channel.transpose(1, 0, 2)
+        shifted[:, :, 1:] = m.reshape(shape)[:, :, :-1]
+        last = (to_tiles(part.reshape(shape)[:, :, -1].reshape(D, -1)) for part in (now, m))
+        y: Array = x + self._channel(m, shifted.reshape(D, -1))
+        return (*cores[-1], *last), y.reshape(shape)
 
     def read(self, old: State, new: State, streams: Array, which: Tokens) -> Array:
         """Return x, after the time mixing, and m', (tiles, 2D, LANES)."""
