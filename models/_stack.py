@@ -16,6 +16,7 @@ before the next one reads its output.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -117,9 +118,9 @@ class StackCell(Cell):
         return cls.Config(models, D, parts)
 
     @classmethod
+    @abstractmethod
     def check_named(cls, settings: Mapping[str, Any]) -> None:
         """Refuse settings that leave the models to a default."""
-        raise NotImplementedError
 
     @classmethod
     def random(

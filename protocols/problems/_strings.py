@@ -7,6 +7,7 @@ lowest unless said.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -36,9 +37,9 @@ class Strings(Problem):
         self.queries = 1 << n
         self.listed = self.queries <= MOST_LISTED
 
+    @abstractmethod
     def compare(self, x: Counts, y: Counts) -> Answers:
         """Return the answer for numbers of strings that broadcast."""
-        raise NotImplementedError
 
     def number(self, x: Symbols) -> Counts:
         """Return the numbers of strings: (B, n) -> (B,)."""
