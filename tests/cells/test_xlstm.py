@@ -10,7 +10,7 @@ from statebound.models import Vocabulary, mlstm, slstm
 from statebound.models._build import build, family
 from statebound.models._lanes import LANES, to_lanes, to_rows
 
-from .layers import ROWS, STEPS, case, run
+from .layers import ROWS, STEPS, case, reads, run
 
 PRECISIONS = pytest.mark.parametrize(("dtype", "error"), [("float32", 1e-5), ("float64", 1e-12)])
 GATES = pytest.mark.parametrize("exp_forget", [0, 1])
@@ -111,7 +111,9 @@ def test_mlstm_is_the_plain_recurrence(generator, settings, dtype, error, exp_fo
     close(final[0], C / z[..., None, None], error)
     close(final[1], n / z[..., None], error)
     close(final[2], np.log1p(z), error)
-    close(outputs, block_output(w, h, wide), 3 * error)
+    found, _ = reads(layer, start, x)
+    close(found, h, error)
+    close(outputs, block_output(w, found.astype(float), wide), error)  # the norm of what is read
 
 
 @pytest.mark.parametrize("exp_forget", [0, 1])
@@ -321,8 +323,15 @@ def test_slstm_is_the_plain_recurrence(generator, settings, dtype, error, exp_fo
     close(final[0], wanted_h, error)
     close(final[1] / final[2], C / N, error)
     close(final[3] + np.log(final[2]), np.log(N), error)
-    hs = normed(hs.reshape(ROWS, STEPS, heads, -1), 1e-5).reshape(x.shape)
-    close(outputs, hs * (1 + w["group_norm.weight"]), 20 * error)
+    state, found, again = [h, c, n, m], [], []
+    for t in range(STEPS):
+        state, y = run(layer, state, np.ascontiguousarray(x[:, [t]]))
+        found.append(state[0])
+        again.append(y)
+    assert np.concatenate(again, 1).tobytes() == outputs.tobytes()
+    close(np.stack(found, 1), hs, error)
+    own = normed(np.stack(found, 1).astype(float).reshape(ROWS, STEPS, heads, -1), 1e-5)
+    close(outputs, own.reshape(x.shape) * (1 + w["group_norm.weight"]), error)
 
 
 @GATES
