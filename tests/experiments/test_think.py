@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 import json
+import re
 from collections import Counter, defaultdict
 from fractions import Fraction
 from math import log2
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -250,3 +253,15 @@ def test_problems_whose_answers_cannot_be_listed_alike_are_refused():
         if problem.joint or problem.credits is not None:
             with pytest.raises(UsageError, match="depends on the input"):
                 think(problem)
+
+
+def test_the_page_shows_what_is_printed(cli):
+    text = (Path(__file__).parents[2] / "docs" / "thinking.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    command, _, printed = block.partition("\n")
+    assert cli(*command.removeprefix("$ statebound ").split()).out == printed
+    (block,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    test = doctest.DocTestParser().get_doctest(block, {}, "thinking", "thinking.md", 0)
+    said: list[str] = []
+    assert doctest.DocTestRunner().run(test, out=said.append).failed == 0, "".join(said)
+    assert len(test.examples) == 10

@@ -169,6 +169,15 @@ def test_the_rest_of_a_machine_does_not_notice():
     assert plain.cell.vocabulary.scratch == 0
 
 
+def test_given_parameters_think_like_the_same_drawn_ones():
+    drawn = thinking(Index(4), "gru", numbers=3, machine_seed=7)
+    given_ones = thinking(Index(4), "gru", weights=drawn.machine.cell.weights)
+    one, other = (b.think(b.begin(*everybody(b)), 9) for b in (drawn, given_ones))
+    assert same(drawn, one, other)
+    with pytest.raises(UsageError, match="shape"):
+        thinking(Index(4), "gru", weights=drawn.machine.cell.weights, scratch=5)
+
+
 def test_what_cannot_think_is_refused():
     with pytest.raises(UsageError, match="no tokens to ask"):
         Thinking(cut(Index(4), "gru", numbers=3))
