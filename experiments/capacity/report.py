@@ -202,10 +202,10 @@ def exceeds(parts: Sequence[Part], bound: int) -> int | None:
 
 
 def log2(value: int) -> Fraction:
-    """Return log2 of a whole number: exact for powers of 2, else to 70 digits.
+    """Return log2 of a whole number: exact for powers of 2, else to 79 digits.
 
-    Multiples up to 10^15 times a state of up to 10^50 bits are compared right with it but
-    for ties, and none but powers of 2 have ties: log2 of another number is irrational.
+    No state counted here has more than 10^45 bits, so that 30 digits are to spare where a
+    multiple is compared with it. A tie needs a power of 2: other logarithms are irrational.
     """
     if value & (value - 1) == 0:
         return Fraction(value.bit_length() - 1)
