@@ -18,6 +18,7 @@ def main() -> None:
     from statebound.experiments.cli import (  # noqa: F401  (adds the verbs)
         commands,
         demo,
+        hierarchy,
         lists,
         shows,
         think,
