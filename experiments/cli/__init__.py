@@ -18,6 +18,8 @@ def main() -> None:
     from statebound.experiments.cli import (  # noqa: F401  (adds the verbs)
         capacity,
         commands,
+        demo,
+        hierarchy,
         lists,
         shows,
         think,
