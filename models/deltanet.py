@@ -16,7 +16,8 @@ square of a head. State: S, H K V numbers, and the convolutions' last d_conv - 1
 Constructed parameters (V = 1, bits with positions, no convolutions): position a writes in
 head a mod H, under its own axis of the K while n <= H K, so that S holds the bits
 themselves; beyond, under random signs, as they are from the start with ``--init
-random_keys``. Its value is +-0.278, since silu goes no lower. A query of one bit reads its key and writes nothing. D grows to the 2 n + 1 that they need.
+random_keys``. Its value is +-0.278, since silu goes no lower. A query of one bit reads its
+key and writes nothing. D grows to the 2 n + 1 that they need.
 
 Schlag, Irie and Schmidhuber (2021); Yang, Wang, Zhang, Shen and Kim (2024), "Parallelizing
 linear transformers with the delta rule over sequence length".
@@ -105,7 +106,7 @@ class DeltaNet(LayerCell):
     def constructed(
         cls, config: DeltaNetConfig, vocabulary: Vocabulary, generator: np.random.Generator
     ) -> Weights:
-        """Return orthogonal or, beyond H K positions, random sign keys, and queries to read them."""
+        """Return orthogonal or, beyond H K positions, random sign keys, and their queries."""
         return cls._keyed("constructed", config, vocabulary, generator)
 
     @classmethod

@@ -2,9 +2,10 @@
 
     S' = g S + k v^T,    o_r = q_r S'
 
-g = 1 unless ``decay`` is set, as text: ``--set decay=0.97``. K key and V value dimensions, R query heads that share keys and values; k, v and q are
-columns of ``k_proj.weight`` (K, vocabulary), ``v_proj.weight`` (V, vocabulary) and
-``q_proj.weight`` (R K, vocabulary). State: S, K V numbers, unbounded.
+g = 1 unless ``--set decay=0.97`` or the like says so. K key and V value dimensions, R query
+heads that share keys and values; k, v and q are columns of ``k_proj.weight`` (K,
+vocabulary), ``v_proj.weight`` (V, vocabulary) and ``q_proj.weight`` (R K, vocabulary).
+State: S, K V numbers, unbounded while g = 1.
 
 With the normaliser (normalise = 1) keys and queries pass the feature map elu(x) + 1, so
 that weights are positive, and the output is their mean:

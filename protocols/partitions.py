@@ -111,9 +111,7 @@ class Partitions:
         labels = labels - ((state.labels > high) & (low < high))
         return Components(labels.astype(np.uint8), state.cycle | (low == high)[:, 0])
 
-    def read(
-        self, edges: NDArray[np.integer[Any]], state: Components | None = None
-    ) -> Components:
+    def read(self, edges: NDArray[np.integer[Any]], state: Components | None = None) -> Components:
         """Read streams of edges (B, m, 2), from a state or from no edges."""
         state = self.start(len(edges)) if state is None else state
         for j in range(edges.shape[1]):

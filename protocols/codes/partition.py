@@ -96,8 +96,8 @@ class Partition(StreamingProtocol[Components]):
     def answer(self, message: Bytes, query: Queries) -> Answers:
         """Add Bob's edge, and say whether that is a tree."""
         edge = np.stack([query + 1, query + 2], axis=1)
-        answers: Answers = self.graphs.join(self.graphs.unpack(message), edge).tree
-        return answers.astype(self.problem.answer_type)
+        whole = self.graphs.join(self.graphs.unpack(message), edge)
+        return whole.tree.astype(self.problem.answer_type)
 
     def describe(self) -> dict[str, Any]:
         """Return the name and the number of vertices."""

@@ -228,7 +228,7 @@ def test_other_requests_are_refused():
     with pytest.raises(UsageError, match="14 bits for 8"):
         Partition(IsTree(8), 13)
     assert Partition(IsTree(8), 14).state_bits == 14
-    with pytest.raises(UsageError, match="1..255"):
+    with pytest.raises(UsageError, match=r"1\.\.255"):
         Partitions(256)
     with pytest.raises(UsageError, match="vertices"):
         mutated(3, "moved", np.random.default_rng(0))

@@ -46,7 +46,6 @@ def test_over_all_masks_every_input_and_query_fares_alike(name):
     assert total.max() - total.min() == 0  # the spread
     average = Fraction(int(plain.sum()), plain.size)
     assert Fraction(int(total[0, 0]), len(every)) == average
-    assert plain.mean(axis=0).max() > plain.mean(axis=0).min() or name == "hamming"
     assert plain.min() == 0  # and yet without coins some are always wrong
     assert {Fraction(int(one.sum()), one.size) for one in every} == {average}
 
