@@ -150,3 +150,12 @@ def test_the_delta_rule_is_exact_with_independent_keys_and_enough_passes():
     assert found[9][1] < 0.99
     # nor could any number be: d numbers have at most this many sign patterns on 9 keys
     assert 2 * sum(comb(8, i) for i in range(d)) == 510 < 2**9
+
+
+@pytest.mark.parametrize("normalise", [0, 1])
+def test_a_decay_is_the_same_as_attention(normalise):
+    settings = {"decay": "0.8", "normalise": normalise}
+    machine = cut(Index(12), "linear_attention", init="random", settings=settings, dtype="float64")
+    x = machine.problem.sample(np.random.default_rng(0), 1)
+    outputs, terms = machine.cell.both_forms(machine.encoding.tokens(x)[0])
+    assert terms.outputs().reshape(outputs.shape) == pytest.approx(outputs, abs=1e-12)
