@@ -9,7 +9,7 @@ from statebound.models._lanes import LANES, to_lanes
 from statebound.protocols.problems.index import Index
 from statebound.reductions.machine import cut
 
-TOKENS, SIZE, SETTLED = 72, 64, 16
+TOKENS, SIZE, SETTLED = 88, 64, 24
 ROUNDINGS = ("nearest", "stochastic", "feedback")
 
 

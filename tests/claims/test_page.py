@@ -38,7 +38,7 @@ def test_every_claim_has_its_four_cells_and_tests_that_exist():
         assert len(cells) == 4
         assert all(cells)
         assert missing(cells[2]) == []
-        assert cells[2].startswith("`tests/") or "Chain of thought" in cells[0]
+        assert cells[2].startswith("`tests/")
         assert cells[2].count("`") == 2 * len(NAMED.findall(cells[2]))
 
 
