@@ -124,10 +124,11 @@ def _random(path: Path, seed: int) -> Subject:
 
     from statebound.experiments.audit.transformers_model import louden, subject
 
+    kind = _class(config)
     kept = torch.random.get_rng_state()
     torch.manual_seed(seed)
     try:
-        model = _class(config)(config)
+        model = kind(config)
     except Exception as error:
         raise StateboundError(
             f"{path}: {type(error).__name__} while the model was made: {error}"

@@ -49,9 +49,17 @@ def headline(found: Audit) -> str:
 
 
 def _facts(found: Audit) -> str:
-    facts = [f"{key.replace('_', ' ')} {value}" for key, value in found.facts.items()]
+    facts = [f"{key.replace('_', ' ')} {_plain(value)}" for key, value in found.facts.items()]
     checked = f"checked in {found.checked_in}" if found.checked_in != "as it is" else "checked"
     return "; ".join([*facts, f"{checked} with {found.calls} calls, seed {found.seed}"])
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {held}" for key, held in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _table(console: Any, title: str, heads: list[str], rows: list[list[str]]) -> None:
