@@ -14,7 +14,8 @@ from statebound.experiments.engines.enumerate import refuse_if_too_large
 from statebound.experiments.measure import Measured, choose, measure
 from statebound.experiments.request import Request, subject
 from statebound.reductions import rounding as roundings
-from statebound.reductions.machine import REGIMES, check_quantisation, hash_arrays, uncut
+from statebound.reductions.machine import REGIMES, check_quantisation, uncut
+from statebound.reductions.spec import hash_arrays
 
 MODELS = ("sliding_window", "linear_attention", "gru", "rnn", "s4d")
 CODES = ("majority", "hamming", "linear")
