@@ -375,6 +375,8 @@ def cut(
         settings=wanted.settings,
         dtype=wanted.dtype or "float32",
     )
+    if checkpoint is not None:
+        trained.check(checkpoint, cell)
     for name, p in wanted.precision.items():
         if name not in {f.name for f in cell.fields}:
             raise UsageError(
