@@ -108,14 +108,18 @@ def columns(rows: Sequence[Row]) -> tuple[list[Column], list[str]]:
         )
     notes = []
     if len(shown) < len(machines):
-        notes.append(
-            f"{len(machines) - len(shown)} rows of machines that were not trained left out"
-        )
-    every = models(lines(shown))
+        out = len(machines) - len(shown)
+        notes.append(f"{out} row{'s' * (out != 1)} of machines that were not trained left out")
+    # Each row has the whole split, whichever Bob it was measured with.
+    every = models(lines([row | {"bob": _count(row)} for row in shown]))
     found = [_column(line, bits, held) for line in every for bits, held in line.rows.items()]
     over = [c.name for c in found if any(height < 0 for _, height in c.parts)]
     notes += [f"{name}: above its limit, so a bit was not counted" for name in over]
     return sorted(found, key=lambda c: (c.bits, c.name)), notes
+
+
+def _count(row: Row) -> str:
+    return "sampled" if row["optimal_success"] is None else "exact"
 
 
 def _column(line: Line, bits: int, rows: Sequence[Row]) -> Column:
@@ -169,7 +173,7 @@ def draw(axes: Axes, held: Sequence[Column]) -> None:
                 label=f"_{name}",
             )
             level += height
-        axes.bar(x, max(0, top - level), 0.8, level, color=FORBIDDEN, lw=0, zorder=1)
+        axes.bar(x, max(0, min(top, 1) - level), 0.8, level, color=FORBIDDEN, lw=0, zorder=1)
         axes.plot([x - 0.4, x + 0.4], [level, level], color=BLACK, lw=2.4 * size, zorder=3)
     for bits, (left, right) in groups.items():
         axes.text(
@@ -185,7 +189,7 @@ def draw(axes: Axes, held: Sequence[Column]) -> None:
     axes.set_ylim(bottom, top + 0.08 * (top - bottom))
     axes.set_xticks(places, [c.name for c in held], rotation=90)
     axes.tick_params(axis="x", length=0)
-    axes.set_ylabel("success probability, from a coin toss up")
+    axes.set_ylabel("success probability")
     axes.yaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))
 
 
