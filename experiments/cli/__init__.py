@@ -15,7 +15,15 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command line and leave with its exit code."""
     from statebound.errors import StateboundError, UsageError
-    from statebound.experiments.cli import commands, lists, shows  # noqa: F401  (adds the verbs)
+    from statebound.experiments.cli import (  # noqa: F401  (adds the verbs)
+        capacity,
+        commands,
+        demo,
+        hierarchy,
+        lists,
+        shows,
+        think,
+    )
     from statebound.experiments.cli.app import app
 
     try:
