@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from statebound.errors import UsageError
 from statebound.protocols.message import Bytes
-from statebound.protocols.problem import Answers, Problem, Symbols
+from statebound.protocols.problem import Answers, Counts, Problem, Symbols
 from statebound.protocols.protocol import Protocol, Queries, sent
 from statebound.protocols.table import is_partial
 from statebound.reductions.machine import CutMachine
@@ -134,13 +134,32 @@ def fit(protocol: Protocol, x: Symbols | None = None) -> Readout:
         rows = protocol.x if is_partial(protocol) else None
         x = public_inputs(problem) if rows is None else rows[: len(rows) // 2]
     features = protocol.features(sent(protocol, protocol.encode(x), len(x)))
-    truth = problem.answers(x)
-    times = problem.multiplicities(x)
+    truth, times = problem.answers(x), problem.multiplicities(x)
+    return Readout(protocol, *regress(problem, features, truth, times))
+
+
+def regress(
+    problem: Problem, features: Matrix, truth: Answers, times: Counts | None = None
+) -> tuple[bool, Matrix, Matrix, Matrix]:
+    """Fit scores of all answers to some queries of a problem.
+
+    Parameters
+    ----------
+    features
+        (X, d) what is seen of each input.
+    truth, times
+        (X, Q) the answers, and how often each is asked where that depends on the input.
+
+    Returns
+    -------
+    Whether products take part, mean and spread of the features, and weights
+    (1 + features, Q * alphabet) on their design.
+    """
     asked = np.ones(truth.shape, np.bool_) if times is None else times > 0
     target = np.eye(problem.alphabet)[truth] - 1.0 / problem.alphabet
-    target = (target if times is None else target * asked[:, :, None]).reshape(len(x), -1)
+    target = (target if times is None else target * asked[:, :, None]).reshape(len(truth), -1)
     mean, spread = _standardised(features)
-    cut = len(x) * 3 // 4
+    cut = len(truth) * 3 // 4
     count = features.shape[1]
     forms = [False] + [True] * (count * (count + 1) // 2 <= _MOST_PRODUCTS)
     best: tuple[float, bool, float] | None = None
@@ -149,15 +168,26 @@ def fit(protocol: Protocol, x: Symbols | None = None) -> Readout:
         gram, moment = design[:cut].T @ design[:cut], design[:cut].T @ target[:cut]
         for ridge in _RIDGES:
             weights = _solve(gram, moment, ridge * cut)
-            scores = (design[cut:] @ weights).reshape(-1, problem.queries, problem.alphabet)
+            scores = (design[cut:] @ weights).reshape(-1, truth.shape[1], problem.alphabet)
             said = _valued(problem, scores).argmax(axis=2)
             right = float(((said == truth[cut:]) & asked[cut:]).mean())
             if best is None or right > best[0]:
                 best = right, products, ridge
     _, products, ridge = best or (0.0, False, _RIDGES[0])
     design = _design(features, products, mean, spread)
-    weights = _solve(design.T @ design, design.T @ target, ridge * len(x))
-    return Readout(protocol, products, mean, spread, weights)
+    weights = _solve(design.T @ design, design.T @ target, ridge * len(truth))
+    return products, mean, spread, weights
+
+
+def decide(
+    problem: Problem, fitted: tuple[bool, Matrix, Matrix, Matrix], features: Matrix
+) -> Answers:
+    """Return the answers (B, Q) that `regress` found, for features (B, d)."""
+    products, mean, spread, weights = fitted
+    scores = _design(features, products, mean, spread) @ weights
+    scores = scores.reshape(len(features), -1, problem.alphabet)
+    best: Answers = _valued(problem, scores).argmax(axis=2).astype(problem.answer_type)
+    return best
 
 
 def _solve(gram: Matrix, moment: Matrix, ridge: float) -> Matrix:

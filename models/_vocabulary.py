@@ -23,6 +23,9 @@ class Vocabulary:
     parities
         For each query the positions whose bits sum to its answer modulo 2, where the
         answers are of that kind; else empty. Constructed readouts are made from it.
+    scratch
+        How many further tokens follow those of the queries: what random parameters read
+        beside the stream.
     """
 
     length: int
@@ -31,6 +34,7 @@ class Vocabulary:
     queries: int
     answers: int
     parities: tuple[tuple[int, ...], ...] = ()
+    scratch: int = 0
 
     @property
     def stream_tokens(self) -> int:
@@ -39,8 +43,8 @@ class Vocabulary:
 
     @property
     def size(self) -> int:
-        """How many tokens there are, query tokens included."""
-        return self.stream_tokens + self.queries
+        """How many tokens there are, query and scratch tokens included."""
+        return self.stream_tokens + self.queries + self.scratch
 
     def token(self, position: int, symbol: int) -> int:
         """Return the token of a symbol at a position (from 0)."""
@@ -49,3 +53,7 @@ class Vocabulary:
     def without_queries(self) -> Vocabulary:
         """Return the same stream with nobody to ask."""
         return replace(self, queries=0, parities=())
+
+    def aloud(self, tokens: int) -> Vocabulary:
+        """Return the same tokens and `tokens` more, queries being read like the stream."""
+        return replace(self.without_queries(), scratch=self.queries + self.scratch + tokens)

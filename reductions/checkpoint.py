@@ -357,7 +357,8 @@ def _layers(parts: Mapping[int, Mapping[str, Floats]], name: str) -> Layers:
         if inputs is not None and weight.shape[1] != inputs:
             _refuse(name, f"bob.{i}.weight must have {inputs} columns, not {weight.shape[1]}")
         inputs = weight.shape[0]
-        layer = np.asarray(weight, np.float32), np.asarray(bias, np.float32)
+        with np.errstate(over="ignore"):
+            layer = np.asarray(weight, np.float32), np.asarray(bias, np.float32)
         if not all(np.isfinite(part).all() for part in layer):
             _refuse(name, f"bob.{i} holds numbers that are too large")
         made.append(layer)

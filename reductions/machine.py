@@ -267,7 +267,7 @@ class CutMachine(StreamingProtocol[Cut]):
         if self.bob is not None:
             table, where = self._answers(message)
             return np.asarray(table[where, query], self.problem.answer_type)
-        state = self.resume(message, self._stream_length)
+        state = self.restored(message)
         tokens = self.encoding.question(query)
         state = self.extend(state, tokens[:, :-1])
         last = tokens[:, -1:]
@@ -292,11 +292,18 @@ class CutMachine(StreamingProtocol[Cut]):
     def _stream_length(self) -> int:
         return sum(self.encoding.block(a).shape[1] for a in range(self.problem.length))
 
-    def features(self, message: Bytes) -> NDArray[np.float64]:
-        """Return the dequantised numbers of all fields, (B, C)."""
-        state = self.resume(message, self._stream_length)
+    def restored(self, message: Bytes) -> Cut:
+        """Return the states that Bob starts from: those of messages sent at the handoff."""
+        return self.resume(message, self._stream_length)
+
+    def read_off(self, state: Cut) -> NDArray[np.float64]:
+        """Return the numbers of all fields, (B, C)."""
         rows = [to_rows(part, state.count) for part in state.values]
         return np.concatenate(rows, axis=1).astype(np.float64)
+
+    def features(self, message: Bytes) -> NDArray[np.float64]:
+        """Return the dequantised numbers of all fields, (B, C)."""
+        return self.read_off(self.restored(message))
 
     def describe(self) -> dict[str, Any]:
         """Return the specification."""
@@ -320,10 +327,12 @@ def cut(
     machine_seed: int | None = None,
     settings: Mapping[str, int | str] | None = None,
     dtype: str | None = None,
+    scratch: int = 0,
 ) -> CutMachine:
     """Build and cut a model for a problem; every argument is checked here.
 
-    Parameters are those of the command line (``statebound measure --help``). A checkpoint
+    Parameters are those of the command line (``statebound measure --help``), and `scratch`:
+    how many tokens there are beside those of the stream and the queries. A checkpoint
     stands for all that it tells; without one and without weights, a trained machine that is
     shipped for exactly this size is taken before parameters are drawn (see `zoo.choose`).
 
@@ -354,7 +363,7 @@ def cut(
         dtype,
     )
     found = None
-    if checkpoint is None and weights is None:
+    if checkpoint is None and weights is None and not scratch:
         checkpoint = found = zoo.choose(problem, wanted)
     if checkpoint is not None:
         wanted, weights = trained.settle(wanted, checkpoint), checkpoint.weights
@@ -374,7 +383,10 @@ def cut(
         machine_seed=machine_seed or 0,
         settings=wanted.settings,
         dtype=wanted.dtype or "float32",
+        scratch=scratch,
     )
+    if checkpoint is not None:
+        trained.check(checkpoint, cell)
     for name, p in wanted.precision.items():
         if name not in {f.name for f in cell.fields}:
             raise UsageError(
@@ -457,8 +469,11 @@ def uncut(
     machine_seed: int = 0,
     settings: Mapping[str, int | str] | None = None,
     dtype: str = "float32",
+    scratch: int = 0,
 ) -> tuple[Cell, Encoding, str]:
     """Build a model for a problem: the cell, its encoding, and where its weights are from.
+
+    With `scratch` tokens it reads those of the queries as well, and answers none itself.
 
     Raises
     ------
@@ -469,7 +484,7 @@ def uncut(
     chosen = encodings.make(encoding or cell_class.encoding, problem)
     cell, origin = build(
         cell_class,
-        chosen.vocabulary,
+        chosen.vocabulary.aloud(scratch) if scratch else chosen.vocabulary,
         numbers=numbers,
         settings=settings,
         init=init,

@@ -77,7 +77,7 @@ def settle(wanted: Wanted, checkpoint: Checkpoint) -> Wanted:
     return replace(
         wanted,
         model=about.model,
-        numbers=about.numbers,
+        numbers=None,  # the weights tell
         bits=bits,
         precision=precision,
         regime=wanted.regime or about.regime,
@@ -102,24 +102,33 @@ def _contradict(name: str, asked: object, held: object) -> NoReturn:
     )
 
 
-def quantisers_of(checkpoint: Checkpoint, cell: Cell) -> list[quantisers.Quantiser]:
-    """Return the quantiser of each field of a cell.
+def check(checkpoint: Checkpoint, cell: Cell) -> None:
+    """Refuse a checkpoint whose parts do not belong to the cell that its weights make.
 
     Raises
     ------
     UsageError
-        When the codebooks are not those of its fields.
+        When its settings, numbers or codebooks are those of another.
     """
-    made: list[quantisers.Quantiser] = []
-    named = [f.name for f in cell.fields]
-    if sorted(named) != sorted(checkpoint.codebooks):
-        _unfit(f"quantisers of {', '.join(checkpoint.codebooks)}", f"of {', '.join(named)}")
-    for f in cell.fields:
-        book, numbers = checkpoint.codebooks[f.name], entry_of(f).numbers
-        if len(book.levels) != numbers:
-            _unfit(f"a quantiser of {len(book.levels)} numbers for {f.name}", str(numbers))
-        made.append(Trained(book.bits, book.thresholds.astype(float), book.levels.astype(float)))
-    return made
+    about = checkpoint.about
+    said, made = about.settings, cell.settings()
+    if said != made:
+        _unfit(f"settings {said}", str(made))
+    if about.numbers != sum(f.numbers for f in cell.fields):
+        _unfit(f"{about.numbers} numbers", str(sum(f.numbers for f in cell.fields)))
+    held = {name: len(book.levels) for name, book in checkpoint.codebooks.items()}
+    needed = {f.name: entry_of(f).numbers for f in cell.fields}
+    if held != needed:
+        _unfit(f"quantisers of {held}", str(needed))
+
+
+def quantisers_of(checkpoint: Checkpoint, cell: Cell) -> list[quantisers.Quantiser]:
+    """Return the quantiser of each field of a cell that fits."""
+    books = [checkpoint.codebooks[f.name] for f in cell.fields]
+    return [
+        Trained(book.bits, book.thresholds.astype(float), book.levels.astype(float))
+        for book in books
+    ]
 
 
 def network_of(checkpoint: Checkpoint, problem: Problem, numbers: int) -> Network | None:

@@ -36,7 +36,9 @@ class Shipped:
     def size(self) -> str:
         """Say its size: numbers, bits a number, regime and encoding."""
         bits = self.about.bits
-        each = "+".join(map(str, bits.values())) if isinstance(bits, dict) else bits
+        each = str(bits)
+        if isinstance(bits, dict):
+            each = f"({', '.join(f'{name}={p}' for name, p in sorted(bits.items()))})"
         return f"{self.about.numbers}x{each} {self.about.regime} {self.about.encoding}"
 
 
@@ -78,6 +80,17 @@ def of(
         and bits in (None, each.about.bits)
     ]
     return sorted(found, key=lambda each: each.about.numbers)
+
+
+def sizes(model: str) -> str:
+    """Say for which problems and n trained machines of a model are shipped."""
+    found: dict[str, set[int]] = {}
+    for each in shipped():
+        if each.about.model == model:
+            found.setdefault(each.about.problem, set()).add(each.about.n)
+    return "; ".join(
+        f"{name} {', '.join(map(str, sorted(n)))}" for name, n in sorted(found.items())
+    )
 
 
 def choose(problem: Problem, wanted: Wanted) -> Checkpoint | None:

@@ -11,8 +11,6 @@ from statebound.experiments.cli import output
 from statebound.experiments.cli.app import app
 from statebound.experiments.cli.options import JSON, parse_settings
 
-INCOMPLETE = 4
-
 
 @app.command()
 def duality(
@@ -39,36 +37,3 @@ def duality(
         headings = {"tokens": "tokens", "recurrent": "state", "quadratic": "keys and values"}
         sys.stdout.write(work.words(found) + output.table(work.rows(found), headings))
     return 0
-
-
-@app.command()
-def turing(
-    machine: Annotated[str, typer.Argument(help="A machine's name, or a file that ends in .tm.")],
-    *,
-    text: Annotated[str, typer.Option("--input", help="What is on the tape.")] = "",
-    by: Annotated[str, typer.Option("--by", help="hybrid or regex.")] = "hybrid",
-    budget: Annotated[int, typer.Option("--budget", help="The most steps.")] = 1000,
-    code: Annotated[
-        str | None, typer.Option("--code", help="The hybrid's addresses: bin, quad, rns, or rot.")
-    ] = None,
-    significand: Annotated[
-        int | None,
-        typer.Option("--significand", help="The hybrid's precision, 24 bits if not set."),
-    ] = None,
-    as_json: JSON = False,
-) -> int:
-    """Run a Turing machine by a small-state model with attention, or with text search."""
-    from statebound.experiments.turing import execute, words
-
-    record = execute(machine, text, by, budget, code, significand)
-    if as_json:
-        output.data(record, compact=True)
-    else:
-        sys.stdout.write(words(record))
-        output.talk(record["verdict"])
-    if record["first_difference"] is not None:
-        output.talk(
-            f"error: the model departs from the machine at step {record['first_difference']}"
-        )
-        return 1
-    return 0 if record["halted"] else INCOMPLETE

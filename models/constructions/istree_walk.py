@@ -115,6 +115,15 @@ class IsTreeWalk:
         ledger = self.ledger(session.records, session.digits, session.stored_numbers)
         return Walked(visited == self.n, visited, session.records, numbers, ledger)
 
+    def whole(self) -> Ledger:
+        """Return the cost of one walk on n - 1 edges, without walking."""
+        m, dart, vertex = self.n - 1, self.dart.width, self.vertex.width
+        # copied: D of one dart number and two vertices, L of two and two; walked: W, H
+        digits = 2 * m * (3 * dart + 4 * vertex) + 2 * m * (2 * dart + 2 * vertex + 1)
+        values = (2 * vertex, dart, vertex + dart + 1, 1)
+        numbers = sum(values) + self.edge.width + vertex + dart + vertex + 2 * len(values)
+        return self.ledger(8 * m, digits, numbers)
+
     def ledger(self, records: int, digits: int, numbers: int) -> Ledger:
         """Return the cost of so many records with so many digits; keys and values a token."""
         n, m, t = self.n, self.m, self.arithmetic

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from statebound.errors import StateboundError, UsageError
-from statebound.experiments.cli.shows import turing as command
+from statebound.experiments.cli.demo import turing as command
 from statebound.experiments.turing import execute, first_difference, read_machine, words
 from statebound.models.constructions.turing_hybrid import TuringHybrid
 

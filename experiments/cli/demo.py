@@ -1,0 +1,66 @@
+"""Demonstrations: each a command of `statebound demo`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from statebound.experiments.cli import output
+from statebound.experiments.cli.app import app
+from statebound.experiments.cli.options import JSON
+
+INCOMPLETE = 4
+
+demo = typer.Typer(rich_markup_mode=None, help="Show a construction at work; alone, list them.")
+app.add_typer(demo, name="demo")
+
+
+@demo.callback(invoke_without_command=True)
+def listed(context: typer.Context, *, as_json: JSON = False) -> None:
+    """Show a construction at work; alone, list them."""
+    if context.invoked_subcommand is not None:
+        return
+    commands: Any = context.command
+    rows = [
+        {"demo": name, "shows": command.get_short_help_str(100)}
+        for name, command in sorted(commands.commands.items())
+    ]
+    if as_json:
+        output.data(rows, compact=True)
+    else:
+        sys.stdout.write(output.table(rows, {"demo": "demo", "shows": "shows"}))
+
+
+@demo.command()
+def turing(
+    machine: Annotated[str, typer.Argument(help="A machine's name, or a file that ends in .tm.")],
+    *,
+    text: Annotated[str, typer.Option("--input", help="What is on the tape.")] = "",
+    by: Annotated[str, typer.Option("--by", help="hybrid or regex.")] = "hybrid",
+    budget: Annotated[int, typer.Option("--budget", help="The most steps.")] = 1000,
+    code: Annotated[
+        str | None, typer.Option("--code", help="The hybrid's addresses: bin, quad, rns, or rot.")
+    ] = None,
+    significand: Annotated[
+        int | None,
+        typer.Option("--significand", help="The hybrid's precision, 24 bits if not set."),
+    ] = None,
+    as_json: JSON = False,
+) -> int:
+    """Run a Turing machine by a small-state model with attention, or with text search."""
+    from statebound.experiments.turing import execute, words
+
+    record = execute(machine, text, by, budget, code, significand)
+    if as_json:
+        output.data(record, compact=True)
+    else:
+        sys.stdout.write(words(record))
+        output.talk(record["verdict"])
+    if record["first_difference"] is not None:
+        output.talk(
+            f"error: the model departs from the machine at step {record['first_difference']}"
+        )
+        return 1
+    return 0 if record["halted"] else INCOMPLETE

@@ -1,0 +1,1 @@
+"""The hierarchy: what must cross the handoff, for each way to retrieve."""
