@@ -15,9 +15,6 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command line and leave with its exit code."""
     from statebound.errors import StateboundError, UsageError
-<<<<<<< HEAD
-    from statebound.experiments.cli import commands, lists, shows, train  # noqa: F401  (adds the verbs)
-=======
     from statebound.experiments.cli import (  # noqa: F401  (adds the verbs)
         capacity,
         commands,
@@ -25,9 +22,9 @@ def main() -> None:
         hierarchy,
         lists,
         shows,
+        train,
         think,
     )
->>>>>>> 9f7620b843e066d5d84a7b0686859f431a9feb4c
     from statebound.experiments.cli.app import app
 
     try:
