@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from statebound import __version__
 from statebound.errors import UsageError
 from statebound.experiments import estimates, readout
+from statebound.experiments.columns import ordered
 from statebound.experiments.engines import automaton, sample
 from statebound.experiments.engines import enumerate as enumeration
 from statebound.experiments.replay import replay
@@ -89,10 +90,9 @@ def choose(request: Request, protocol: Protocol) -> tuple[str, str]:
     check_bob(protocol, bob)
     if request.trials < 1:
         raise UsageError("trials", request.trials, "must be at least 1", "pass 4096, say")
-    if request.seed < 0 or request.machine_seed < 0:
-        raise UsageError(
-            "seed", min(request.seed, request.machine_seed), "must not be negative", "pass 0"
-        )
+    lowest = min(request.seed, request.machine_seed or 0)
+    if lowest < 0:
+        raise UsageError("seed", lowest, "must not be negative", "pass 0")
     problem = protocol.problem
     partial = is_partial(protocol)
     if is_partial(protocol) and len(protocol.x) < LEAST_ROWS:
@@ -174,11 +174,18 @@ def measure(request: Request, rows: int = 1) -> Measured:
     broken = _broken(protocol, found, bob, step)
     if broken is None and not is_partial(protocol):
         broken = replay(protocol)
-    if broken is None and protocol.has_bob:
-        broken = _outdone(protocol, found, bob)
+    row["own_success"] = None
+    if protocol.has_bob:
+        own = _own(protocol, found, row, request)
+        row["own_success"] = None if own is None else float(own)
+        if broken is None and found.optimal is not None and own is not None and own > found.optimal:
+            broken = (
+                f"its own Bob reaches {float(own):.6f}, above the {float(found.optimal):.6f} "
+                "that the messages allow"
+            )
     row["violates_wall"] = broken is not None
     row["leak"] = broken
-    return Measured(_ordered(row), broken)
+    return Measured(ordered(row), broken)
 
 
 def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> dict[str, Any]:
@@ -381,6 +388,7 @@ def _walls(protocol: Protocol, row: dict[str, Any], step: bool) -> dict[str, Any
     M, needed = protocol.state_bits, row["needed_bits"]
     return {
         "efficiency": needed / M if M and needed is not None else None,
+        "best_known": None if limits["optimum_low"] is None else float(limits["optimum_low"]),
         "wall_ball": limits["ball"],
         "wall_rate_distortion": limits["rate_distortion"],
         "wall_streaming": limits["streaming"] if step else None,
@@ -409,86 +417,26 @@ def _broken(protocol: Protocol, found: _Found, bob: str, step: bool) -> str | No
     return None
 
 
-def _outdone(protocol: Protocol, found: _Found, bob: str) -> str | None:
-    """Return a fault where a protocol's own Bob beats the optimal one on all inputs."""
-    if found.optimal is None or found.success is None:
-        return None
-    own = found.success
-    if bob != "model":
-        problem = protocol.problem
-        if problem.inputs > OUTDO_INPUTS or problem.inputs * problem.queries > OUTDO_ANSWERS:
+def _own(
+    protocol: Protocol, found: _Found, row: dict[str, Any], request: Request
+) -> Fraction | float | None:
+    """Return what a protocol's own Bob reaches, None where he is not counted.
+
+    Over all inputs where they are few, and where he is a trained network, who answers all
+    queries at once; of a network also on the sample.
+    """
+    if row["bob"] == "model":
+        return row["success"] if found.success is None else found.success
+    problem = protocol.problem
+    inner = protocol.protocol if isinstance(protocol, Mapped) else protocol
+    quick = isinstance(inner, CutMachine) and inner.bob is not None
+    if found.success is None:
+        if not quick:
             return None
-        counted = enumeration.count_bob(protocol, protocol.answer)
-        own = share(problem.weights, counted.right, counted.totals)
-    if own > found.optimal:
-        return (
-            f"its own Bob reaches {float(own):.6f}, above the {float(found.optimal):.6f} that "
-            "the messages allow"
-        )
-    return None
-
-
-_ORDER = (
-    "problem",
-    "model",
-    "protocol",
-    "init",
-    "weights_hash",
-    "config",
-    "n",
-    "effective_n",
-    "alphabet",
-    "chance",
-    "queries",
-    "query_law",
-    "problem_options",
-    "through",
-    "fields",
-    "state_numbers",
-    "growing",
-    "bits_per_number",
-    "state_bits",
-    "message_bytes",
-    "regime",
-    "quantiser",
-    "rounding",
-    "dtype",
-    "encoding",
-    "engine",
-    "bob",
-    "trials",
-    "success",
-    "success_fraction",
-    "success_low",
-    "success_high",
-    "interval_level",
-    "success_by_query",
-    "optimal_success",
-    "all_correct",
-    "distinct_messages",
-    "message_entropy",
-    "utilisation",
-    "information_by_query",
-    "stored_bits",
-    "certified_bits",
-    "needed_bits",
-    "efficiency",
-    "wall_ball",
-    "wall_rate_distortion",
-    "wall_streaming",
-    "wall_status",
-    "wall_reason",
-    "deterministic_bits",
-    "violates_wall",
-    "leak",
-    "machine_seed",
-    "seed",
-    "spec",
-    "version",
-)
-
-
-def _ordered(row: dict[str, Any]) -> dict[str, Any]:
-    if set(row) != set(_ORDER):
-        raise AssertionError(set(row) ^ set(_ORDER))
-    return {name: row[name] for name in _ORDER}
+        counted = sample.count(protocol, protocol.answer, request.trials, request.seed)
+        return estimates.betting_interval(counted.values, LEVEL).best
+    few = problem.inputs <= OUTDO_INPUTS and problem.inputs * problem.queries <= OUTDO_ANSWERS
+    if not few and not (quick and row["engine"] == "enumerate"):
+        return None
+    every = enumeration.count_bob(protocol, protocol.answer)
+    return share(problem.weights, every.right, every.totals)

@@ -44,6 +44,22 @@ def collapse(rows: list[Row], stem: Path, style: str = "paper") -> tuple[list[Pa
     return save(figure, stem, results.command_line(), results.digest(rows)), notes
 
 
+def gap(rows: list[Row], stem: Path, style: str = "paper") -> tuple[list[Path], list[str]]:
+    """Draw where machines lose success to ``stem.png`` and ``stem.svg``.
+
+    Returns the files and notes on what was left out.
+    """
+    from statebound.experiments.figures import gap as figure_of
+    from statebound.experiments.figures._save import save
+
+    check_style(style)
+    figure, notes = figure_of.make(rows, style)
+    return save(figure, stem, results.command_line(), results.digest(rows)), notes
+
+
+KINDS = {"collapse": collapse, "gap": gap}
+
+
 def limits(problem: Problem, stem: Path, style: str = "paper") -> tuple[list[Path], list[str]]:
     """Draw the limits of a problem and what codes reach to ``stem.png`` and ``stem.svg``.
 

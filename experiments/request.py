@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the command line reads this module for --help: numpy and nu
 
     from statebound.protocols.problem import Option, Problem
     from statebound.protocols.protocol import Protocol
+    from statebound.reductions.checkpoint import Checkpoint
 
 ROOMS = ("statebound.protocols.codes", "statebound.protocols.controls")
 GROUP = "statebound.protocols"
@@ -45,13 +46,13 @@ class Request:
     state_bits: int | None = None
     weights: str | None = None
     init: str | None = None
-    machine_seed: int = 0
+    machine_seed: int | None = None
     numbers: int | None = None
     settings: Settings = field(default_factory=dict)
     bits: int | None = None
     precision: dict[str, int] = field(default_factory=dict)
-    regime: str = "handoff"
-    dtype: str = "float32"
+    regime: str | None = None
+    dtype: str | None = None
     quantiser: str | None = None
     rounding: str = "nearest"
     encoding: str | None = None
@@ -121,51 +122,62 @@ def subject(request: Request) -> Protocol:
 
 
 def _subject(request: Request, problem: Problem) -> Protocol:
-    if (request.model is None) == (request.protocol is None):
-        raise UsageError(
-            "model",
-            request.model,
-            "exactly one of --model and --protocol must be given",
-            "name a model (statebound models) or a protocol",
-        )
-    if request.model is not None:
-        if request.state_bits is not None:
-            raise UsageError(
-                "state_bits",
-                request.state_bits,
-                "a model's state bits follow from its numbers and bits",
-                "pass --numbers and --bits",
-            )
-        if request.machine_seed < 0:
-            raise UsageError("machine_seed", request.machine_seed, "must not be negative", "pass 0")
-        if request.weights is not None and request.init is not None:
+    held = None
+    if request.protocol is None and request.weights is not None:
+        if request.init is not None:
             raise UsageError(
                 "init",
                 request.init,
                 f"contradicts the parameters in {request.weights}",
                 "drop --init or --weights",
             )
-        from statebound.reductions.machine import cut
-
-        return cut(
-            problem,
+        held = read_weights(Path(request.weights))
+    named = request.model is not None or (held is not None and not isinstance(held, dict))
+    if named == (request.protocol is not None):
+        raise UsageError(
+            "model",
             request.model,
-            numbers=request.numbers,
-            bits=request.bits,
-            precision=request.precision,
-            regime=request.regime,
-            quantiser=request.quantiser,
-            rounding=request.rounding,
-            encoding=request.encoding,
-            init=request.init,
-            weights=None if request.weights is None else read_weights(Path(request.weights)),
-            machine_seed=request.machine_seed,
-            settings=request.settings,
-            dtype=request.dtype,
+            "exactly one of --model and --protocol must be given",
+            "name a model (statebound models) or a protocol",
         )
+    if named:
+        return _machine(request, problem, held)
     _refuse_machine_arguments(request)
     assert request.protocol is not None
     return _protocol(problem, request.protocol, request.state_bits, request.settings)
+
+
+def _machine(
+    request: Request, problem: Problem, held: dict[str, NDArray[Any]] | Checkpoint | None
+) -> Protocol:
+    if request.state_bits is not None:
+        raise UsageError(
+            "state_bits",
+            request.state_bits,
+            "a model's state bits follow from its numbers and bits",
+            "pass --numbers and --bits",
+        )
+    if request.machine_seed is not None and request.machine_seed < 0:
+        raise UsageError("machine_seed", request.machine_seed, "must not be negative", "pass 0")
+    from statebound.reductions.machine import cut
+
+    return cut(
+        problem,
+        request.model,
+        numbers=request.numbers,
+        bits=request.bits,
+        precision=request.precision,
+        regime=request.regime,
+        quantiser=request.quantiser,
+        rounding=request.rounding,
+        encoding=request.encoding,
+        init=request.init,
+        weights=held if isinstance(held, dict) else None,
+        checkpoint=None if held is None or isinstance(held, dict) else held,
+        machine_seed=request.machine_seed,
+        settings=request.settings,
+        dtype=request.dtype,
+    )
 
 
 def _refuse_machine_arguments(request: Request) -> None:
@@ -277,8 +289,10 @@ def read_table(problem: Problem, path: Path, state_bits: int | None) -> Protocol
     return Table(problem, x, message, state_bits, f"table:{path.name}", digest)
 
 
-def read_weights(path: Path) -> dict[str, NDArray[Any]]:
+def read_weights(path: Path) -> dict[str, NDArray[Any]] | Checkpoint:
     """Read parameters from .safetensors, or from .json ({"weights": {name: lists}}).
+
+    A .safetensors file that `statebound train` wrote gives the whole checkpoint.
 
     Raises
     ------
@@ -297,15 +311,22 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
             return {str(name): np.array(value, np.float64) for name, value in raw.items()}
         if path.suffix == ".safetensors":
             from safetensors import SafetensorError
-            from safetensors.numpy import load_file
+            from safetensors.numpy import load
 
+            from statebound.reductions import checkpoint
+
+            data = path.read_bytes()
+            if checkpoint.is_checkpoint(data):
+                return checkpoint.read(data, str(path))
             try:
-                loaded: dict[str, NDArray[Any]] = load_file(path)
+                loaded: dict[str, NDArray[Any]] = load(data)
             except SafetensorError as error:
                 raise ValueError(str(error)) from error
             return loaded
     except FileNotFoundError as error:
         raise UsageError("weights", path, "does not exist", remedy) from error
+    except UsageError:
+        raise
     except (
         OSError,
         ValueError,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,7 +15,9 @@ from statebound.experiments.engines.enumerate import refuse_if_too_large
 from statebound.experiments.measure import Measured, choose, measure
 from statebound.experiments.request import Request, subject
 from statebound.reductions import rounding as roundings
-from statebound.reductions.machine import REGIMES, check_quantisation, hash_arrays, uncut
+from statebound.reductions import zoo
+from statebound.reductions.machine import REGIMES, check_quantisation, uncut
+from statebound.reductions.spec import hash_arrays
 
 MODELS = ("sliding_window", "linear_attention", "gru", "rnn", "s4d")
 CODES = ("majority", "hamming", "linear")
@@ -29,6 +32,7 @@ class Plan:
 
     config: dict[str, Any]
     points: tuple[tuple[str, Request], ...]
+    notes: tuple[str, ...] = ()  # what is left out, a sentence each
 
     @property
     def digest(self) -> str:
@@ -42,7 +46,7 @@ def plan(
     models: tuple[str, ...] = MODELS,
     codes: tuple[str, ...] = CODES,
     bits: int | None = None,
-    seeds: tuple[int, ...] = SEEDS,
+    seeds: tuple[int, ...] | None = None,
     engine: str = "auto",
     trials: int = 4096,
     seed: int = 0,
@@ -58,6 +62,9 @@ def plan(
     has its default size alone. Codes are measured at the same rates, where they have such
     sizes. A model that does not depend on the seed is measured once. A rounding that feeds
     back has the regime `step` only.
+
+    Unless seeds are given, or another quantiser or rounding, a model for which trained
+    machines are shipped here is represented by them alone; others are drawn with `SEEDS`.
 
     Raises
     ------
@@ -82,7 +89,7 @@ def plan(
         seed=seed,
     )
     problem_made = base.make_problem()
-    if min(seeds) < 0:
+    if seeds is not None and min(seeds) < 0:
         raise UsageError("machine_seeds", min(seeds), "must not be negative", "pass 0..2")
     structure = problem_made.structure
     if not structure.walled:
@@ -103,7 +110,7 @@ def plan(
         "precision": precision,
         "quantiser": quantiser,
         "rounding": rounding,
-        "seeds": list(seeds),
+        "seeds": None if seeds is None else list(seeds),
         "engine": engine,
         "trials": trials,
         "seed": seed,
@@ -111,11 +118,23 @@ def plan(
     }
     wanted = sorted({max(1, round(rate * effective / bits)) for rate in RATES})
     points: dict[str, Request] = {}
+    notes: list[str] = []
+    plain = quantiser in (None, "trained") and rounding == "nearest" and not precision
     for model in models:
+        ready = zoo.of(problem_made, model, bits=bits) if plain and seeds is None else []
         for regime in regimes:
+            if ready:
+                chosen = list(_trained(replace(base, model=model, regime=regime), ready))
+                points |= {_identity(point): point for point in chosen}
+                if not chosen:
+                    notes.append(
+                        f"no trained {model} is shipped in the regime {regime}: left out; "
+                        "--machine-seeds 0..2 draws machines instead"
+                    )
+                continue
             for numbers in _sizes(replace(base, model=model, regime=regime), wanted):
                 drawn = set()
-                for machine_seed in seeds:
+                for machine_seed in SEEDS if seeds is None else seeds:
                     cell, _, _ = uncut(
                         problem_made, model, numbers=numbers, machine_seed=machine_seed
                     )
@@ -135,7 +154,24 @@ def plan(
         for point in _code_points(base, code, effective):
             points[_identity(point)] = point
     _refuse_early(list(points.values()))
-    return Plan(config, tuple(points.items()))
+    return Plan(config, tuple(points.items()), tuple(notes))
+
+
+def _trained(base: Request, ready: list[zoo.Shipped]) -> Iterator[Request]:
+    """Yield the trained machines of a model in one regime.
+
+    Of several encodings the one with most sizes, or else the model's own: one line.
+    """
+    from statebound.models._build import family
+
+    assert base.model is not None
+    there = [each.about for each in ready if each.about.regime == base.regime]
+    count = Counter(about.encoding for about in there)
+    own = family(base.model).encoding
+    first = max(sorted(count), key=lambda name: (count[name], name == own), default=None)
+    for about in there:
+        if about.encoding == first:
+            yield replace(base, init="trained", numbers=about.numbers, encoding=first)
 
 
 def _refuse_early(points: list[Request]) -> None:

@@ -79,9 +79,9 @@ def _reaching(config: Config, vocabulary: Vocabulary) -> Config:
     return whole
 
 
-def default_numbers(cell: type[Cell]) -> int:
+def default_numbers(cell: type[Cell], settings: Mapping[str, Any] | None = None) -> int:
     """Return the total of numbers in a state of default size, after one token if it grows."""
-    return _sized(cell, None, {}).numbers
+    return _sized(cell, None, settings or {}).numbers
 
 
 def growing(cell: type[Cell]) -> int | None:

@@ -11,8 +11,6 @@ The start state is public: a machine that has read nothing sends nothing.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,62 +31,17 @@ from statebound.protocols.protocol import Queries, StreamingProtocol
 from statebound.reductions import encoding as encodings
 from statebound.reductions import quantiser as quantisers
 from statebound.reductions import rounding as roundings
+from statebound.reductions import trained, zoo
+from statebound.reductions.bob import Network
 from statebound.reductions.calibration import CALIBRATION_SEED, fit
+from statebound.reductions.checkpoint import Checkpoint
 from statebound.reductions.crossing import Crossing
 from statebound.reductions.encoding import Encoding
-from statebound.reductions.quantiser import Codes, FieldBits
+from statebound.reductions.quantiser import Codes
+from statebound.reductions.spec import MachineSpec, hash_arrays
+from statebound.reductions.trained import Wanted
 
 REGIMES = ("handoff", "step")
-
-
-@dataclass(frozen=True)
-class MachineSpec:
-    """All that defines a cut machine; packing, M, header and identity derive from it.
-
-    `weights_hash` and `quantiser_hash` are SHA-256 of the parameters and of the
-    calibrated quantisers, so two processes whose arithmetic differs notice. The machine's
-    seed is that of its parameters and of its coins; None where nothing is drawn from it.
-    `fields` says all that crosses, in order: numbers, and whatever is sent beside them.
-    """
-
-    problem: str
-    problem_options: tuple[tuple[str, int | str], ...]
-    model: str
-    config: tuple[tuple[str, int | str], ...]
-    init: str
-    machine_seed: int | None
-    weights_hash: str
-    dtype: str
-    encoding: str
-    regime: str
-    quantiser: str
-    quantiser_hash: str
-    rounding: str
-    calibration_seed: int
-    fields: tuple[FieldBits, ...]
-    growing: tuple[tuple[str, int], ...] = ()  # fields without a fixed size: numbers a token
-
-    @property
-    def state_bits(self) -> int:
-        """M, the sum over all fields."""
-        return sum(f.numbers * f.bits for f in self.fields)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the specification as JSON-able data."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        plain["problem_options"] = dict(self.problem_options)
-        plain["config"] = dict(self.config)
-        plain["fields"] = [vars(f) for f in self.fields]
-        plain["growing"] = dict(self.growing)
-        if not self.growing:
-            del plain["growing"]
-        return plain
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the canonical, key-sorted JSON of the specification."""
-        text = json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -124,6 +77,9 @@ class CutMachine(StreamingProtocol[Cut]):
         Registry name.
     precision
         Bits a number of some fields, by name, in place of `bits`.
+    checkpoint
+        Where the parameters are from, if they were trained: the quantiser ``trained`` is
+        its own, and with it comes its Bob.
 
     Attributes
     ----------
@@ -145,11 +101,18 @@ class CutMachine(StreamingProtocol[Cut]):
         machine_seed: int | None = 0,
         rounding: str = "nearest",
         precision: Mapping[str, int] | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         self.problem, self.cell, self.encoding, self.regime = problem, cell, encoding, regime
         self.numbers = sum(f.numbers for f in cell.fields)
         each = [(precision or {}).get(f.name, bits) for f in cell.fields]
-        fitted = fit(problem, cell, encoding, regime, quantiser, each)
+        self.bob: Network | None = None
+        self._last: tuple[bytes, NDArray[np.intp], NDArray[np.intp]] | None = None
+        if checkpoint is not None and quantiser == trained.TRAINED:
+            fitted = trained.quantisers_of(checkpoint, cell)
+            self.bob = trained.network_of(checkpoint, problem, self.numbers)
+        else:
+            fitted = fit(problem, cell, encoding, regime, quantiser, each)
         rounds = roundings.family(rounding)(machine_seed or 0)
         self.crossings = [
             Crossing(i, field, fitted[i], rounds, cell.dtype) for i, field in enumerate(cell.fields)
@@ -179,6 +142,7 @@ class CutMachine(StreamingProtocol[Cut]):
             calibration_seed=CALIBRATION_SEED,
             fields=tuple(line for c in self.crossings for line in c.ledger),
             growing=tuple((f.name, f.growing) for f in cell.fields if f.grows),
+            bob_hash=None if self.bob is None else hash_arrays(self.bob.parameters()),
         )
 
     def _settle(
@@ -285,11 +249,13 @@ class CutMachine(StreamingProtocol[Cut]):
 
     @property
     def has_bob(self) -> bool:
-        """Whether the parameters have a readout for query tokens."""
-        return self.cell.has_readout
+        """Whether the parameters have a readout for query tokens, or a network that answers."""
+        return self.bob is not None or self.cell.has_readout
 
     def answer(self, message: Bytes, query: Queries) -> Symbols:
         """Bob: restore the state, read the query's tokens, take the likeliest answer.
+
+        Where training made a network that answers, the restored numbers go to it instead.
 
         Raises
         ------
@@ -298,6 +264,9 @@ class CutMachine(StreamingProtocol[Cut]):
         """
         if not self.has_bob:
             raise TypeError(f"this {self.cell.name} has no readout, so no Bob of its own")
+        if self.bob is not None:
+            table, where = self._answers(message)
+            return np.asarray(table[where, query], self.problem.answer_type)
         state = self.restored(message)
         tokens = self.encoding.question(query)
         state = self.extend(state, tokens[:, :-1])
@@ -306,6 +275,18 @@ class CutMachine(StreamingProtocol[Cut]):
         logits = self.cell.logits(state.values, after.values, to_lanes(last))
         best: Symbols = to_rows(logits, len(message)).argmax(axis=1).astype(np.uint8)
         return best
+
+    def _answers(self, message: Bytes) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the network's answers to the different messages, and which is whose.
+
+        The last ones are kept: one batch is usually asked query after query.
+        """
+        key = message.tobytes()
+        if self._last is None or self._last[0] != key or len(self._last[2]) != len(message):
+            assert self.bob is not None
+            kinds, where = np.unique(message, axis=0, return_inverse=True)
+            self._last = key, self.bob.answers(self.features(kinds)), where.reshape(-1)
+        return self._last[1:]
 
     @cached_property
     def _stream_length(self) -> int:
@@ -329,37 +310,31 @@ class CutMachine(StreamingProtocol[Cut]):
         return self.spec.as_dict()
 
 
-def hash_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return SHA-256 over the names, shapes and float64 bytes of arrays, names sorted."""
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name], "<f8")
-        digest.update(f"{name}{array.shape}".encode() + array.tobytes())
-    return digest.hexdigest()
-
-
 def cut(
     problem: Problem,
-    model: str,
+    model: str | None,
     *,
     numbers: int | None = None,
     bits: int | None = None,
     precision: Mapping[str, int] | None = None,
-    regime: str = "handoff",
+    regime: str | None = None,
     quantiser: str | None = None,
     rounding: str = "nearest",
     encoding: str | None = None,
     init: str | None = None,
     weights: Weights | None = None,
-    machine_seed: int = 0,
+    checkpoint: Checkpoint | None = None,
+    machine_seed: int | None = None,
     settings: Mapping[str, int | str] | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
     scratch: int = 0,
 ) -> CutMachine:
     """Build and cut a model for a problem; every argument is checked here.
 
     Parameters are those of the command line (``statebound measure --help``), and `scratch`:
-    how many tokens there are beside those of the stream and the queries.
+    how many tokens there are beside those of the stream and the queries. A checkpoint
+    stands for all that it tells; without one and without weights, a trained machine that is
+    shipped for exactly this size is taken before parameters are drawn (see `zoo.choose`).
 
     Raises
     ------
@@ -373,21 +348,46 @@ def cut(
     >>> machine.state_bits, machine.message_bytes
     (4, 1)
     """
-    precision = dict(precision or {})
-    chosen, bits = check_quantisation(quantiser, bits, precision, regime, rounding)
+    wanted = Wanted(
+        model,
+        numbers,
+        bits,
+        precision or {},
+        regime,
+        quantiser,
+        rounding,
+        encoding,
+        init,
+        machine_seed,
+        settings or {},
+        dtype,
+    )
+    found = None
+    if checkpoint is None and weights is None and not scratch:
+        checkpoint = found = zoo.choose(problem, wanted)
+    if checkpoint is not None:
+        wanted, weights = trained.settle(wanted, checkpoint), checkpoint.weights
+    if wanted.model is None:
+        raise UsageError("model", None, "must be named", "choose from statebound models")
+    regime = wanted.regime or "handoff"
+    chosen, each = check_quantisation(
+        wanted.quantiser, wanted.bits, wanted.precision, regime, rounding
+    )
     cell, spoken, origin = uncut(
         problem,
-        model,
-        numbers=numbers,
-        encoding=encoding,
-        init=init,
+        wanted.model,
+        numbers=wanted.numbers,
+        encoding=wanted.encoding,
+        init=None if checkpoint else init,
         weights=weights,
-        machine_seed=machine_seed,
-        settings=settings,
-        dtype=dtype,
+        machine_seed=machine_seed or 0,
+        settings=wanted.settings,
+        dtype=wanted.dtype or "float32",
         scratch=scratch,
     )
-    for name, p in precision.items():
+    if checkpoint is not None:
+        trained.check(checkpoint, cell)
+    for name, p in wanted.precision.items():
         if name not in {f.name for f in cell.fields}:
             raise UsageError(
                 "precision",
@@ -395,18 +395,26 @@ def cut(
                 f"is not a field of {cell.name}",
                 f"choose from {', '.join(f.name for f in cell.fields)}",
             )
-    drawn = origin != "file" or roundings.family(rounding).draws
+    drawn = weights is None or roundings.family(rounding).draws
+    if found is not None and machine_seed is not None and not drawn:
+        raise UsageError(
+            "machine_seed",
+            machine_seed,
+            "has no meaning here: the parameters are trained, and no coins are drawn",
+            "drop --machine-seed, or pass --init random",
+        )
     return CutMachine(
         problem,
         cell,
         spoken,
         chosen,
-        bits,
+        each,
         regime,
-        origin,
-        machine_seed if drawn else None,
+        origin if checkpoint is None else trained.TRAINED,
+        (machine_seed or 0) if drawn else None,
         rounding,
-        precision,
+        wanted.precision,
+        checkpoint,
     )
 
 

@@ -53,6 +53,7 @@ class Quantiser(ABC):
     summary: ClassVar[str]
     least_bits: ClassVar[int] = 1
     most_bits: ClassVar[int] = MOST_BITS
+    given: ClassVar[bool] = False  # comes with trained parameters: there is nothing to fit
     bits: int
 
     @classmethod

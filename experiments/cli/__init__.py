@@ -23,6 +23,7 @@ def main() -> None:
         hierarchy,
         lists,
         shows,
+        train,
         think,
     )
     from statebound.experiments.cli.app import app

@@ -254,7 +254,12 @@ def run(
     precision: PRECISION = None,
     quantiser: QUANTISER = None,
     rounding: ROUNDING = "nearest",
-    seeds: Annotated[str, typer.Option("--machine-seeds", help="Seeds of the machines.")] = "0..2",
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            "--machine-seeds", help="Draw machines with these seeds (0..2, but trained if shipped)."
+        ),
+    ] = None,
     engine: Annotated[
         str, typer.Option("--engine", help="enumerate, automaton, sample, or auto.")
     ] = "auto",
@@ -286,7 +291,7 @@ def run(
         chosen,
         () if compared == ("none",) else compared,
         bits,
-        number_list(seeds, "machine_seeds"),
+        None if seeds is None else number_list(seeds, "machine_seeds"),
         engine,
         trials,
         seed,
@@ -294,6 +299,8 @@ def run(
         rounding=rounding,
         precision=parse_precision(precision),
     )
+    for note in () if as_json else planned.notes:
+        output.talk(f"note: {note}")
     folder = out or Path("results") / f"{problem}-{planned.digest}"
     progress = output.Progress(quiet=as_json)
     try:
@@ -337,10 +344,10 @@ def _written(files: list[Path], notes: list[str], as_json: bool) -> int:
     return 0
 
 
-def _plot(rows: list[dict[str, Any]], stem: Path, style: str) -> list[str]:
-    from statebound.experiments.plot import collapse
+def _plot(rows: list[dict[str, Any]], stem: Path, style: str, kind: str = "collapse") -> list[str]:
+    from statebound.experiments.plot import KINDS
 
-    written, notes = collapse(rows, stem, style)
+    written, notes = KINDS[kind](rows, stem, style)
     for note in notes:
         output.talk(f"note: {note}")
     return [str(path) for path in written]
@@ -348,7 +355,7 @@ def _plot(rows: list[dict[str, Any]], stem: Path, style: str) -> list[str]:
 
 @app.command()
 def plot(
-    kind: Annotated[str, typer.Argument(help="collapse.")],
+    kind: Annotated[str, typer.Argument(help="collapse, or gap.")],
     folder: Annotated[Path, typer.Argument(help="Results folder.")],
     *,
     out: Annotated[Path | None, typer.Option("--out", help="Stem of the files.")] = None,
@@ -356,14 +363,15 @@ def plot(
     as_json: JSON = False,
 ) -> int:
     """Draw a figure from a results folder as PNG and SVG."""
+    from statebound.experiments.plot import KINDS
     from statebound.experiments.results import load, whole
 
-    if kind != "collapse":
-        raise UsageError("kind", kind, "is not a known figure", "choose collapse")
+    if kind not in KINDS:
+        raise UsageError("kind", kind, "is not a known figure", f"choose {' or '.join(KINDS)}")
     rows = whole(load(folder), folder)
     if not rows:
         raise StateboundError(f"{folder}: holds no rows yet; statebound run measures some")
-    figures = _plot(rows, out or folder / kind, style)
+    figures = _plot(rows, out or folder / kind, style, kind)
     if as_json:
         output.data({"figures": figures, "rows": len(rows)}, compact=True)
     else:

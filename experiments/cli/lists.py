@@ -23,7 +23,10 @@ def models(
     ] = False,
     as_json: JSON = False,
 ) -> int:
-    """List the models; `growing` is how many numbers a token adds to a state of default size."""
+    """List the models; `growing` is how many numbers a token adds to a state of default size.
+
+    `trained` says for which problems and n trained machines are shipped.
+    """
     if as_table:
         from statebound import registry
         from statebound.experiments import catalogue
@@ -37,6 +40,7 @@ def models(
         return 0
     from statebound import registry
     from statebound.models._build import GROUP, PACKAGE, family, growing
+    from statebound.reductions.zoo import sizes
 
     rows: list[dict[str, Any]] = []
     for name in [*registry.names(PACKAGE), *registry.external(GROUP)]:
@@ -47,6 +51,7 @@ def models(
                 "summary": cell.summary,
                 "encoding": cell.encoding,
                 "parameters": ", ".join(cell.inits),
+                "trained": sizes(name),
                 "growing": growing(cell),
                 "config": ", ".join(cell.Config.names()),
             }

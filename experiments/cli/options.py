@@ -86,13 +86,18 @@ _MACHINE: dict[str, Any] = {
         int | None, typer.Option("--state-bits", help="Message bits M of a --protocol.")
     ],
     "weights": Annotated[
-        str | None, typer.Option("--weights", help="Parameters: .safetensors or .json.")
+        str | None,
+        typer.Option(
+            "--weights", help="Parameters, or all of a trained machine: .safetensors or .json."
+        ),
     ],
     "init": Annotated[
-        str | None, typer.Option("--init", help="How parameters are made, as `models` lists.")
+        str | None,
+        typer.Option("--init", help="How parameters are made, as `models` lists, or trained."),
     ],
     "machine_seed": Annotated[
-        int, typer.Option("--machine-seed", help="Public seed of the parameters and of coins.")
+        int | None,
+        typer.Option("--machine-seed", help="Public seed of drawn parameters and of coins (0)."),
     ],
     "numbers": Annotated[
         int | None, typer.Option("--numbers", help="Total of numbers in the state (8 or nearest).")
@@ -103,9 +108,12 @@ _MACHINE: dict[str, Any] = {
     "bits": BITS,
     "precision": PRECISION,
     "regime": Annotated[
-        str, typer.Option("--regime", help="Quantise once (handoff) or after every token (step).")
+        str | None,
+        typer.Option("--regime", help="Quantise once (handoff), or after every token (step)."),
     ],
-    "dtype": Annotated[str, typer.Option("--dtype", help="float32 or float64.")],
+    "dtype": Annotated[
+        str | None, typer.Option("--dtype", help="float32 (unless trained otherwise) or float64.")
+    ],
     "quantiser": QUANTISER,
     "rounding": ROUNDING,
     "encoding": Annotated[

@@ -103,10 +103,16 @@ def models() -> list[tuple[str, str, Settings]]:
     return found
 
 
+def fitted_quantisers() -> list[str]:
+    """Return the quantisers that are fitted, not given with trained parameters."""
+    names = registry.names(quantisers.PACKAGE)
+    return [name for name in names if not quantisers.load(name).given]
+
+
 def quantisations() -> list[tuple[str, int]]:
     """Return every quantiser at every precision that it allows."""
     found = []
-    for name in registry.names(quantisers.PACKAGE):
+    for name in fitted_quantisers():
         kind = quantisers.load(name)
         found += [(name, p) for p in PRECISIONS if kind.least_bits <= p <= kind.most_bits]
         if kind.least_bits == kind.most_bits not in PRECISIONS:
@@ -140,7 +146,7 @@ def rounded() -> list[Kind]:
     for rounding in registry.names(roundings.PACKAGE):
         if rounding == "nearest":
             continue
-        for q, name in enumerate(registry.names(quantisers.PACKAGE)):
+        for q, name in enumerate(fitted_quantisers()):
             kind = quantisers.load(name)
             bits = max(min(3, kind.most_bits), kind.least_bits)
             for c, model in enumerate(CELLS):
@@ -189,5 +195,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 assert {q.name for q in [quantisers.family(n, p) for n, p in quantisations()]} == set(
-    registry.names(quantisers.PACKAGE)
+    fitted_quantisers()
 ), "a quantiser is registered that allows none of the precisions tried here"

@@ -18,7 +18,7 @@ from statebound.protocols.problems.istree import IsTree
 from statebound.reductions import quantiser as quantisers
 from statebound.reductions.machine import cut
 
-from .conftest import CELLS
+from .conftest import CELLS, fitted_quantisers
 
 
 def check_bits(machine, bits, inputs):
@@ -170,7 +170,7 @@ def test_another_process_makes_the_same_machines_and_bytes():
     ]
     asked += [
         {"model": "gru", "quantiser": name, "regime": "step", "rounding": rounding}
-        for name in registry.names(quantisers.PACKAGE)
+        for name in fitted_quantisers()
         for rounding in ("nearest", "stochastic_private")
     ]
     done = subprocess.run(
@@ -197,7 +197,7 @@ def test_defaults():
     assert cut(Index(6), "rnn").spec.init == "random"
 
 
-@pytest.mark.parametrize("name", registry.names(quantisers.PACKAGE))
+@pytest.mark.parametrize("name", fitted_quantisers())
 def test_bits_that_are_not_given_are_the_fewest(name):
     machine = cut(Index(6), "gru", numbers=2, quantiser=name)
     (bits,) = {f.bits for f in machine.spec.fields if f.kind == "real"}

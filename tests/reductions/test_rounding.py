@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from statebound import registry
 from statebound.models import Cell, Config, Field
 from statebound.models._lanes import LANES
 from statebound.protocols.message import MessageError
@@ -23,7 +22,7 @@ from statebound.reductions.machine import CutMachine, cut
 from statebound.reductions.roundings import _coins
 
 from . import coins as reference
-from .conftest import quantisations
+from .conftest import fitted_quantisers, quantisations
 
 STOCHASTIC = ("stochastic", "stochastic_private")
 
@@ -107,7 +106,7 @@ def inner(quantiser, name: str, lanes: int = 40) -> np.ndarray:
 
 
 @pytest.mark.parametrize("rounding", STOCHASTIC)
-@pytest.mark.parametrize("name", registry.names(quantisers.PACKAGE))
+@pytest.mark.parametrize("name", fitted_quantisers())
 def test_the_mean_over_seeds_is_the_number(rounding, name):
     """Within a bound that holds for all numbers but with probability 1e-9 (Hoeffding)."""
     bits = max(min(3, quantisers.load(name).most_bits), quantisers.load(name).least_bits)
