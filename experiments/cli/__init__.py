@@ -23,6 +23,7 @@ def main() -> None:
         hierarchy,
         lists,
         shows,
+        subject,
         think,
         train,
     )
