@@ -21,6 +21,8 @@ def main() -> None:
         commands,
         demo,
         hierarchy,
+        leaderboard,
+        learn,
         lists,
         shows,
         subject,

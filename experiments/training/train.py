@@ -118,28 +118,10 @@ def train(recipe: Recipe, say: Say, command: list[str] | None = None) -> Checkpo
     """
     torch_extra.require()
     planned = plan(recipe)
-    import torch
-
-    from statebound.experiments.training.examples import Examples
-    from statebound.experiments.training.loop import Encoders, generator
-
     begun = monotonic()
     recipe, problem = planned.recipe, planned.problem
-    with torch_extra.one_thread():
-        examples = Examples(problem, planned.encoding)
-        encoders = Encoders(recipe, examples, planned.cells)
-        stream = examples.stream(recipe.batch, generator(recipe.seed, 0, 0), recipe.examples)
-        whole = recipe.steps + recipe.bob_steps
-        encoders.train(stream, lambda done, _, words: say(done, whole, words))
-        with torch.no_grad():
-            frozen = {name: part.clone() for name, part in encoders.flat.named().items()}
-        bobs = _fit_bobs(
-            encoders, frozen, lambda done, _, words: say(recipe.steps + done, whole, words)
-        )
-        held = _held(encoders, frozen, bobs)
-        best = max(range(len(held)), key=held.__getitem__)
-        blank = {"success": 0.0, "engine": "none"}
-        every = [_checkpoint(planned, encoders, frozen, bobs, at, blank) for at in range(len(held))]
+    held, every = restarts_of(planned, say)
+    best = max(range(len(held)), key=held.__getitem__)
     found = [_measure(problem, each) for each in every]
     restarts = [
         {"seed": seed, "held": value, "success": each["success"]}
@@ -150,11 +132,44 @@ def train(recipe: Recipe, say: Say, command: list[str] | None = None) -> Checkpo
         for key, value in provenance(command or []).items()
         if key in ("argv", "time", "versions", "processor", "git")
     }
+    import torch
+
     made["versions"]["torch"] = str(torch.__version__)
     made |= {"seconds": round(monotonic() - begun, 1), "recipe_hash": recipe.digest}
     measured = found[best] | {"kept": recipe.seeds[best], "restarts": restarts}
     chosen = every[best]
     return replace(chosen, about=replace(chosen.about, measured=measured, provenance=made))
+
+
+def restarts_of(planned: Plan, say: Say) -> tuple[list[float], list[Checkpoint]]:
+    """Train all restarts; return the success of each on held-out inputs, and its checkpoint.
+
+    Raises
+    ------
+    StateboundError
+        When training diverges.
+    """
+    import torch
+
+    from statebound.experiments.training.examples import Examples
+    from statebound.experiments.training.loop import Encoders, generator
+
+    recipe = planned.recipe
+    with torch_extra.one_thread():
+        examples = Examples(planned.problem, planned.encoding)
+        encoders = Encoders(recipe, examples, planned.cells)
+        stream = examples.stream(recipe.batch, generator(recipe.seed, 0, 0), recipe.examples)
+        whole = recipe.steps + recipe.bob_steps
+        encoders.train(stream, lambda done, _, words: say(done, whole, words))
+        with torch.no_grad():
+            frozen = {name: part.clone() for name, part in encoders.flat.named().items()}
+        bobs = _fit_bobs(
+            encoders, frozen, lambda done, _, words: say(recipe.steps + done, whole, words)
+        )
+        held = _held(encoders, frozen, bobs)
+        blank = {"success": 0.0, "engine": "none"}
+        every = [_checkpoint(planned, encoders, frozen, bobs, at, blank) for at in range(len(held))]
+    return held, every
 
 
 def _fit_bobs(encoders: Encoders, frozen: dict[str, Tensor], say: Say) -> dict[str, Tensor]:
@@ -172,8 +187,10 @@ def _fit_bobs(encoders: Encoders, frozen: dict[str, Tensor], say: Say) -> dict[s
     made = [decoder.drawn(sizes, generator(recipe.seed, seed, 4)) for seed in recipe.seeds]
     flat = Flat({name: np.stack([each[name] for each in made]) for name in sizes})
     draws = generator(recipe.seed, 0, 5)
-    among = BOB_INPUTS if recipe.examples is None else recipe.examples
-    stream = encoders.examples.stream(CHUNK, draws, among)
+    among, source = BOB_INPUTS, draws
+    if recipe.examples is not None:  # those that the encoder has seen, and no others
+        among, source = recipe.examples, generator(recipe.seed, 0, 0)
+    stream = encoders.examples.stream(CHUNK, source, among)
     chunks = [next(stream) for _ in range(-(-min(among, BOB_INPUTS) // CHUNK))]
     with torch.no_grad():
         z = torch.cat([encoders.encode(frozen, each).atanh() for each in chunks], 1)
