@@ -110,7 +110,7 @@ def _row(each: Shipped) -> Row:
             options=dict(about.problem_options),
             weights=str(path),
             engine="enumerate" if exact else "sample",
-            bob="optimal" if exact else "model",
+            bob="optimal" if exact else "model" if each.load().bob else "learned",
             trials=TRIALS,
         )
         found = measure(request).row

@@ -74,7 +74,9 @@ def _line(
     return Line2D([], [], color=look.colour, lw=1.2 * size, ls=dashes, label=name, **dots)
 
 
-def _walls(axes: Axes, points: Sequence[tuple[float, Row]], top: float) -> list[Artist]:
+def _walls(
+    axes: Axes, points: Sequence[tuple[float, Row]], top: float, above: str = IMPOSSIBLE
+) -> list[Artist]:
     """Draw the limits at (x, row), and what is above shaded."""
     size = unit()
     found: list[Artist] = []
@@ -85,7 +87,7 @@ def _walls(axes: Axes, points: Sequence[tuple[float, Row]], top: float) -> list[
         xs, ys = np.array(held).T
         if key == "wall_ball":
             axes.fill_between(xs, ys, top, color=FORBIDDEN, lw=0, zorder=1)
-            found.append(Patch(color=FORBIDDEN, lw=0, label=IMPOSSIBLE))
+            found.append(Patch(color=FORBIDDEN, lw=0, label=above))
         shared: dict[str, Any] = {"color": colour, "lw": width * size, "ls": dashes}
         axes.plot(xs, ys, zorder=2, label=f"_{key}", **shared)
         found.append(Line2D([], [], label=name, **shared))
@@ -113,8 +115,9 @@ def _data(record: Mapping[str, Any], figure: Figure) -> list[Artist]:
     def at(row: Row) -> float:
         return float(row["examples"] or last)
 
+    on_all = "impossible for any protocol on all inputs"
     ends = (min(at(row) for row in rows) / 1.4, max(at(row) for row in rows) * 1.4)
-    walls = _walls(axes, [(end, rows[0]) for end in ends], top)
+    walls = _walls(axes, [(end, rows[0]) for end in ends], top, on_all)
     axes.set_xscale("log")
     axes.set_xlim(ends)
     shown = [*counts, *([last] if any(row["examples"] is None for row in rows) else [])]

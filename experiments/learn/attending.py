@@ -57,7 +57,7 @@ class Attending:
         inner = WIDTH + 2 * MODES
 
         def matrix(rows: int, columns: int) -> Array:
-            return draw.standard_normal((rows, columns)) / np.sqrt(columns)
+            return np.array(draw.standard_normal((rows, columns)) / np.sqrt(columns))
 
         parts = {
             "embedding.weight": draw.standard_normal((self.task.vocabulary, WIDTH)),
