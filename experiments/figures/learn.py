@@ -151,7 +151,7 @@ def _length(record: Mapping[str, Any], figure: Figure) -> list[Artist]:
             "pass 8,16",
         )
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
-    keys = ("success", "truncation")
+    keys = ("success_low", "truncation")
     top = _settle(left, [row[key] for row in rows for key in keys])
     by = {row["n"]: row for row in rows}
     walls = _walls(left, [(float(n), by[n]) for n in sorted(by)], top)
@@ -203,7 +203,7 @@ def _hybrid(record: Mapping[str, Any], figure: Figure) -> list[Artist]:
     rows = record["rows"]
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    values = [row["success"] for row in rows] + ([0.5] if record["task"] == "index" else [])
+    values = [row["success_low"] for row in rows] + ([0.5] if record["task"] == "index" else [])
     _settle(left, values)
     for axes in (left, right):
         axes.set_xscale("log", base=2)
