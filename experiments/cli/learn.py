@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from statebound.errors import UsageError
 from statebound.experiments.cli import output
 from statebound.experiments.cli.app import app
 from statebound.experiments.cli.options import JSON, number_list
@@ -148,10 +147,11 @@ def counts(text: str) -> tuple[int | None, ...]:
 def _show(what: str, out: Path | None, style: str, *, as_json: bool, **options: Any) -> int:
     from statebound.experiments.learn import record as work
     from statebound.experiments.plot import check_style
+    from statebound.experiments.results import check_stem
 
     check_style(style)
-    if out is not None and out.is_dir():
-        raise UsageError("out", out, "is a folder", "pass the path without an ending")
+    if out is not None:
+        check_stem(out)
     progress = output.Progress(quiet=as_json)
     try:
         made = work.record(what, progress, **options)

@@ -225,7 +225,7 @@ def _hybrid(record: Mapping[str, Any], figure: Figure) -> list[Artist]:
         right.plot(n, cache, ls=(0, (1, 1.4)), mfc="white", label=f"_cache, {kind}", **shared)
     right.set_yscale("log")
     right.set_ylabel("bits at the handoff")
-    name = {"index": "Index", "recall": "associative recall"}[record["task"]]
+    name = {"index": "Index", "recall": "Associative recall"}[record["task"]]
     left.set_title(letter("a", f"{name}, {record['steps']} steps each"))
     right.set_title(letter("b", "What crosses"))
     if record["task"] == "index":
