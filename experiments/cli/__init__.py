@@ -22,8 +22,8 @@ def main() -> None:
         hierarchy,
         lists,
         shows,
-        train,
         think,
+        train,
     )
     from statebound.experiments.cli.app import app
 

@@ -197,24 +197,10 @@ class Encoders:
         state = self.twin.start(len(choices), B, choices)
         y = choices.new_zeros(())
         for row in rows_of(choices, batch.picks).split(1, 1):
-            y, state = self.settle(self.twin.scan(state, w, row), y, scales)
+            state = self.twin.scan(state, w, row)
+            y, _ = self.cut.rounded(state, scales)
+            state = self.cut.settled(state, y, scales)
         return y
-
-    def settle(self, state: State, before: Tensor, scales: Sequence[Scale]) -> tuple[Tensor, State]:
-        """Quantise a state after one token; a cache's older entries are quantised already."""
-        import torch
-
-        y, _ = self.cut.rounded(state, scales)
-        back = self.cut.restored(y, scales)
-        if max(self.cut.entries) == 1:
-            return y, back
-        kept = [
-            torch.cat([old[:, :, :-width], new[:, :, -width:]], 2) if entries > 1 else new
-            for old, new, width, entries in zip(
-                state, back, self.cut.widths, self.cut.entries, strict=True
-            )
-        ]
-        return y, tuple(kept)
 
     def train(self, stream: Iterator[Batch], say: Say) -> None:
         """Train, and fix the scales."""
@@ -237,7 +223,7 @@ class Encoders:
         with torch.no_grad():
             w = self.flat.named()
             if recipe.regime == "step":
-                self.scales = self.cut.parameters(w[SCALES])
+                self.scales = self.cut.parameters(w[SCALES].detach())
             else:
                 (state,) = self._passing(w, batch)
                 self.scales = self.cut.statistics(state)

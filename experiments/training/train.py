@@ -62,6 +62,7 @@ def plan(recipe: Recipe) -> Plan:
     if recipe.regime not in REGIMES:
         raise UsageError("regime", recipe.regime, "is not a known regime", "choose handoff or step")
     problem = make(recipe.problem, recipe.n, recipe.options)
+    problem.refuse_unlisted()
     kind = family(recipe.model)
     encoding = encodings.make(recipe.encoding or kind.encoding, problem)
     cells = []
