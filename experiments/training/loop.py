@@ -203,9 +203,7 @@ class Encoders:
         return y
 
     def train(self, stream: Iterator[Batch], say: Say) -> None:
-        """Train, and fix the scales."""
-        import torch
-
+        """Train."""
         recipe = self.recipe
         self.begin(next(stream))
 
@@ -218,15 +216,33 @@ class Encoders:
 
         schedule = Schedule(recipe.steps, recipe.rate, recipe.warmup, recipe.clip)
         schedule.descend(self.flat, loss, say, "encoders")
+
+    def freeze(self) -> dict[str, Tensor]:
+        """Return the parameters that are kept, and fix the scales that belong to them.
+
+        Matrices are rounded to half precision first where the recipe stores them so.
+        """
+        import torch
+
+        recipe = self.recipe
         public = generator(recipe.seed, 0, 2)
         batch = self.examples.batch(self.examples.problem.sample(public, PUBLIC_INPUTS))
         with torch.no_grad():
-            w = self.flat.named()
+            kept = {name: part.detach().clone() for name, part in self.flat.named().items()}
+            if recipe.half:
+                for name in self.cell_names:
+                    kept[name] = halved(kept[name])
             if recipe.regime == "step":
-                self.scales = self.cut.parameters(w[SCALES].detach())
+                self.scales = self.cut.parameters(kept[SCALES])
             else:
-                (state,) = self._passing(w, batch)
+                (state,) = self._passing(kept, batch)
                 self.scales = self.cut.statistics(state)
+        return kept
+
+
+def halved(parameter: Tensor) -> Tensor:
+    """Return the parameter (S, ...) as half precision holds it; vectors stay as they are."""
+    return parameter.half().float() if parameter.ndim > 2 else parameter
 
 
 def generator(*seeds: int) -> np.random.Generator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from time import monotonic
+from time import monotonic, process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from statebound.models import Cell
 from statebound.models._build import build, family
 from statebound.protocols.problem import Problem, make
 from statebound.reductions import encoding as encodings
-from statebound.reductions.checkpoint import About, Checkpoint
+from statebound.reductions.checkpoint import About, Checkpoint, read, write
 from statebound.reductions.machine import REGIMES, CutMachine, cut
 from statebound.reductions.trained import options_of
 
@@ -124,7 +124,7 @@ def train(recipe: Recipe, say: Say, command: list[str] | None = None) -> Checkpo
     from statebound.experiments.training.examples import Examples
     from statebound.experiments.training.loop import Encoders, generator
 
-    begun = monotonic()
+    begun, used = monotonic(), process_time()
     recipe, problem = planned.recipe, planned.problem
     with torch_extra.one_thread():
         examples = Examples(problem, planned.encoding)
@@ -132,8 +132,7 @@ def train(recipe: Recipe, say: Say, command: list[str] | None = None) -> Checkpo
         stream = examples.stream(recipe.batch, generator(recipe.seed, 0, 0), recipe.examples)
         whole = recipe.steps + recipe.bob_steps
         encoders.train(stream, lambda done, _, words: say(done, whole, words))
-        with torch.no_grad():
-            frozen = {name: part.clone() for name, part in encoders.flat.named().items()}
+        frozen = encoders.freeze()
         bobs = _fit_bobs(
             encoders, frozen, lambda done, _, words: say(recipe.steps + done, whole, words)
         )
@@ -152,7 +151,9 @@ def train(recipe: Recipe, say: Say, command: list[str] | None = None) -> Checkpo
         if key in ("argv", "time", "versions", "processor", "git")
     }
     made["versions"]["torch"] = str(torch.__version__)
-    made |= {"seconds": round(monotonic() - begun, 1), "recipe_hash": recipe.digest}
+    made |= {"seed": recipe.seed, "recipe_hash": recipe.digest}
+    made["seconds"] = round(monotonic() - begun, 1)
+    made["cpu_seconds"] = round(process_time() - used, 1)
     measured = found[best] | {"kept": recipe.seeds[best], "restarts": restarts}
     chosen = every[best]
     return replace(chosen, about=replace(chosen.about, measured=measured, provenance=made))
@@ -221,14 +222,17 @@ def _checkpoint(
     def array(tensor: Tensor) -> np.ndarray:
         return np.array(tensor[restart].numpy(), np.float32)
 
+    def stored(held: np.ndarray) -> np.ndarray:
+        return held.astype(np.float16) if recipe.half and held.ndim > 1 else held
+
     recipe, cell = planned.recipe, planned.cells[restart]
     assert encoders.scales is not None
     both = zip(encoders.scales, encoders.cut.entries, strict=True)
     scales = [[np.tile(array(part)[0], entries) for part in pair] for pair, entries in both]
     shift, spread = (np.concatenate(parts) for parts in zip(*scales, strict=True))
     first, bias, last, end = (array(bobs[name]) for name in decoder.NAMES)
-    first = first / spread
-    bias = bias - first @ shift
+    first, last = stored(first / spread), stored(last)
+    bias = bias - first.astype(np.float32) @ shift
     if planned.problem.alphabet == 2:  # the score of 1 over that of 0
         last, end = (
             np.stack([np.zeros_like(part), part], 1).reshape(-1, *part.shape[1:])
@@ -251,7 +255,7 @@ def _checkpoint(
     )
     return Checkpoint(
         about,
-        {name: array(frozen[name]) for name in encoders.cell_names},
+        {name: stored(array(frozen[name])) for name in encoders.cell_names},
         encoders.cut.codebooks(encoders.names, encoders.scales, restart),
         ((first, bias), (last, end)),
     )
@@ -262,7 +266,7 @@ def _measure(problem: Problem, checkpoint: Checkpoint) -> dict[str, Any]:
 
     With the optimal Bob over all inputs where they are few; else with its own on a sample.
     """
-    machine = cut(problem, None, checkpoint=checkpoint)
+    machine = cut(problem, None, checkpoint=read(write(checkpoint)))
     if problem.inputs <= EXACT_INPUTS and not enumeration.too_many_answers(problem):
         tally = enumeration.count_optimal(machine)
         bob = enumeration.count_bob(machine, machine.answer)
@@ -297,7 +301,7 @@ def summary(checkpoint: Checkpoint) -> dict[str, Any]:
 
     about, measured = checkpoint.about, checkpoint.about.measured
     problem = make(about.problem, about.n, about.problem_options)
-    bits = cut(problem, None, checkpoint=checkpoint).state_bits
+    bits = cut(problem, None, checkpoint=read(write(checkpoint))).state_bits
     limits = report.limits(problem, bits)
     exact = measured["engine"] == "enumerate"
     over = exact and limits["ball"] is not None and measured["success"] > limits["ball"] + 1e-12
@@ -317,4 +321,5 @@ def summary(checkpoint: Checkpoint) -> dict[str, Any]:
         "wall_ball": limits["ball"],
         "violates_wall": over,
         "seconds": about.provenance["seconds"],
+        "cpu_seconds": about.provenance["cpu_seconds"],
     }
