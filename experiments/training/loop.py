@@ -155,6 +155,7 @@ class Encoders:
         start[SCALES] = np.zeros((len(cells), 2, sum(self.cut.widths)))
         self.flat = Flat(start)
         self.scales: list[Scale] | None = None  # fixed once training is over
+        self.source = recipe.seed, 0, 0  # seeds of the inputs that are learned from
 
     def _passing(self, w: dict[str, Tensor], batch: Batch) -> Iterator[State]:
         """Yield the state of the start, or in ``step`` without quantiser after every token."""
@@ -225,8 +226,10 @@ class Encoders:
         import torch
 
         recipe = self.recipe
-        public = generator(recipe.seed, 0, 2)
-        batch = self.examples.batch(self.examples.problem.sample(public, PUBLIC_INPUTS))
+        few = recipe.examples is not None  # then there are no others
+        public = generator(*self.source) if few else generator(recipe.seed, 0, 2)
+        count = recipe.examples or PUBLIC_INPUTS
+        batch = self.examples.batch(self.examples.problem.sample(public, count))
         with torch.no_grad():
             kept = {name: part.detach().clone() for name, part in self.flat.named().items()}
             if recipe.half:

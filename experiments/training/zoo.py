@@ -100,7 +100,8 @@ def make(
 ) -> tuple[int, int]:
     """Make machines into a folder; return how many were made and how many could not be."""
     from statebound.experiments.results import write_atomically
-    from statebound.experiments.training.train import summary, train
+    from statebound.experiments.training.measured import summary
+    from statebound.experiments.training.train import train
     from statebound.reductions.checkpoint import write
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -73,6 +73,25 @@ def test_one_recipe_one_machine():
     assert any((a != tensors(other)[name]).any() for name, a in tensors(first).items())
 
 
+def test_few_examples_are_all_there_is(monkeypatch):
+    """With K examples nothing but those K inputs goes through a training, held-out ones apart."""
+    pytest.importorskip("torch")
+    from statebound.experiments.training.examples import Examples
+
+    seen: list[np.ndarray] = []
+    plain = Examples.batch
+
+    def spy(self, x):
+        seen.append(x)
+        return plain(self, x)
+
+    monkeypatch.setattr(Examples, "batch", spy)
+    trained(examples=5)
+    *learned, held = seen
+    assert len(held) == TINY["held"]
+    assert len(np.unique(np.concatenate(learned), axis=0)) <= 5
+
+
 def test_a_divergence_is_said():
     with pytest.raises(StateboundError, match="diverged"):
         trained(rate=1e30, steps=60, model="linear_attention", encoding="pairs")
