@@ -76,7 +76,7 @@ def train(
 ) -> int:
     """Train a model with its quantiser in the loop, and write a checkpoint (needs torch)."""
     from statebound.experiments.results import write_atomically
-    from statebound.experiments.training.train import summary
+    from statebound.experiments.training.measured import summary
     from statebound.experiments.training.train import train as work
     from statebound.reductions.checkpoint import write
 

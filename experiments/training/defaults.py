@@ -12,6 +12,7 @@ ENCODING = "pairs"
 
 _MODELS: dict[str, dict[str, Any]] = {
     "rnn": {"rate": 0.02},
+    "lstm": {"rate": 0.02},
     "s4d": {"settings": {"d_state": 2}},
     "s4d_real": {"settings": {"d_state": 1}},
     "deltanet": {"settings": {"width": 16}},

@@ -155,6 +155,7 @@ class Encoders:
         start[SCALES] = np.zeros((len(cells), 2, sum(self.cut.widths)))
         self.flat = Flat(start)
         self.scales: list[Scale] | None = None  # fixed once training is over
+        self.source = recipe.seed, 0, 0  # seeds of the inputs that are learned from
 
     def _passing(self, w: dict[str, Tensor], batch: Batch) -> Iterator[State]:
         """Yield the state of the start, or in ``step`` without quantiser after every token."""
@@ -197,29 +198,13 @@ class Encoders:
         state = self.twin.start(len(choices), B, choices)
         y = choices.new_zeros(())
         for row in rows_of(choices, batch.picks).split(1, 1):
-            y, state = self.settle(self.twin.scan(state, w, row), y, scales)
+            state = self.twin.scan(state, w, row)
+            y, _ = self.cut.rounded(state, scales)
+            state = self.cut.settled(state, y, scales)
         return y
 
-    def settle(self, state: State, before: Tensor, scales: Sequence[Scale]) -> tuple[Tensor, State]:
-        """Quantise a state after one token; a cache's older entries are quantised already."""
-        import torch
-
-        y, _ = self.cut.rounded(state, scales)
-        back = self.cut.restored(y, scales)
-        if max(self.cut.entries) == 1:
-            return y, back
-        kept = [
-            torch.cat([old[:, :, :-width], new[:, :, -width:]], 2) if entries > 1 else new
-            for old, new, width, entries in zip(
-                state, back, self.cut.widths, self.cut.entries, strict=True
-            )
-        ]
-        return y, tuple(kept)
-
     def train(self, stream: Iterator[Batch], say: Say) -> None:
-        """Train, and fix the scales."""
-        import torch
-
+        """Train."""
         recipe = self.recipe
         self.begin(next(stream))
 
@@ -232,15 +217,24 @@ class Encoders:
 
         schedule = Schedule(recipe.steps, recipe.rate, recipe.warmup, recipe.clip)
         schedule.descend(self.flat, loss, say, "encoders")
-        public = generator(recipe.seed, 0, 2)
-        batch = self.examples.batch(self.examples.problem.sample(public, PUBLIC_INPUTS))
+
+    def freeze(self) -> dict[str, Tensor]:
+        """Return the parameters that are kept, and fix the scales that belong to them."""
+        import torch
+
+        recipe = self.recipe
+        few = recipe.examples is not None  # then there are no others
+        public = generator(*self.source) if few else generator(recipe.seed, 0, 2)
+        count = recipe.examples or PUBLIC_INPUTS
+        batch = self.examples.batch(self.examples.problem.sample(public, count))
         with torch.no_grad():
-            w = self.flat.named()
+            kept = {name: part.detach().clone() for name, part in self.flat.named().items()}
             if recipe.regime == "step":
-                self.scales = self.cut.parameters(w[SCALES])
+                self.scales = self.cut.parameters(kept[SCALES])
             else:
-                (state,) = self._passing(w, batch)
+                (state,) = self._passing(kept, batch)
                 self.scales = self.cut.statistics(state)
+        return kept
 
 
 def generator(*seeds: int) -> np.random.Generator:

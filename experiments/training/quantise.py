@@ -90,6 +90,20 @@ class Cut:
             back.append(shift + spread * part.atanh())
         return tuple(back)
 
+    def settled(self, state: State, y: Tensor, scales: Sequence[Scale]) -> State:
+        """Return what goes on after a token: numbers restored from their rounded y.
+
+        The older entries of a cache are as they were: quantised when they were written, or
+        the zeros of the start.
+        """
+        import torch
+
+        back = self.restored(y, scales)
+        return tuple(
+            new if entries == 1 else torch.cat([old[:, :, :-width], new[:, :, -width:]], 2)
+            for old, new, width, entries in zip(state, back, self.widths, self.entries, strict=True)
+        )
+
     def newest(self, state: State) -> State:
         """Return the fields with of every cache the newest entry alone."""
         return tuple(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from time import monotonic
+from time import monotonic, process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from statebound.errors import UsageError
-from statebound.experiments.engines import enumerate as enumeration
 from statebound.experiments.results import provenance
-from statebound.experiments.tally import share
 from statebound.experiments.training import decoder, torch_extra
 from statebound.experiments.training.recipe import Recipe
 from statebound.models import Cell
@@ -19,18 +17,13 @@ from statebound.models._build import build, family
 from statebound.protocols.problem import Problem, make
 from statebound.reductions import encoding as encodings
 from statebound.reductions.checkpoint import About, Checkpoint
-from statebound.reductions.machine import REGIMES, CutMachine, cut
+from statebound.reductions.machine import REGIMES
 from statebound.reductions.trained import options_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from statebound.experiments.training.loop import Encoders, Say
-
-EXACT_INPUTS = 1 << 16
-SAMPLE = 1 << 15
-BOB_INPUTS = 1 << 15
-CHUNK = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -62,6 +55,7 @@ def plan(recipe: Recipe) -> Plan:
     if recipe.regime not in REGIMES:
         raise UsageError("regime", recipe.regime, "is not a known regime", "choose handoff or step")
     problem = make(recipe.problem, recipe.n, recipe.options)
+    problem.refuse_unlisted()
     kind = family(recipe.model)
     encoding = encodings.make(recipe.encoding or kind.encoding, problem)
     cells = []
@@ -118,11 +112,15 @@ def train(recipe: Recipe, say: Say, command: list[str] | None = None) -> Checkpo
     """
     torch_extra.require()
     planned = plan(recipe)
-    begun = monotonic()
+    import torch
+
+    from statebound.experiments.training.measured import measured
+
+    begun, used = monotonic(), process_time()
     recipe, problem = planned.recipe, planned.problem
     held, every = restarts_of(planned, say)
     best = max(range(len(held)), key=held.__getitem__)
-    found = [_measure(problem, each) for each in every]
+    found = [measured(problem, each) for each in every]
     restarts = [
         {"seed": seed, "held": value, "success": each["success"]}
         for seed, value, each in zip(recipe.seeds, held, found, strict=True)
@@ -132,13 +130,13 @@ def train(recipe: Recipe, say: Say, command: list[str] | None = None) -> Checkpo
         for key, value in provenance(command or []).items()
         if key in ("argv", "time", "versions", "processor", "git")
     }
-    import torch
-
     made["versions"]["torch"] = str(torch.__version__)
-    made |= {"seconds": round(monotonic() - begun, 1), "recipe_hash": recipe.digest}
-    measured = found[best] | {"kept": recipe.seeds[best], "restarts": restarts}
+    made |= {"seed": recipe.seed, "recipe_hash": recipe.digest}
+    made["seconds"] = round(monotonic() - begun, 1)
+    made["cpu_seconds"] = round(process_time() - used, 1)
+    reached = found[best] | {"kept": recipe.seeds[best], "restarts": restarts}
     chosen = every[best]
-    return replace(chosen, about=replace(chosen.about, measured=measured, provenance=made))
+    return replace(chosen, about=replace(chosen.about, measured=reached, provenance=made))
 
 
 def restarts_of(planned: Plan, say: Say) -> tuple[list[float], list[Checkpoint]]:
@@ -149,8 +147,7 @@ def restarts_of(planned: Plan, say: Say) -> tuple[list[float], list[Checkpoint]]
     StateboundError
         When training diverges.
     """
-    import torch
-
+    from statebound.experiments.training import bobs
     from statebound.experiments.training.examples import Examples
     from statebound.experiments.training.loop import Encoders, generator
 
@@ -158,77 +155,26 @@ def restarts_of(planned: Plan, say: Say) -> tuple[list[float], list[Checkpoint]]
     with torch_extra.one_thread():
         examples = Examples(planned.problem, planned.encoding)
         encoders = Encoders(recipe, examples, planned.cells)
-        stream = examples.stream(recipe.batch, generator(recipe.seed, 0, 0), recipe.examples)
+        stream = examples.stream(recipe.batch, generator(*encoders.source), recipe.examples)
         whole = recipe.steps + recipe.bob_steps
         encoders.train(stream, lambda done, _, words: say(done, whole, words))
-        with torch.no_grad():
-            frozen = {name: part.clone() for name, part in encoders.flat.named().items()}
-        bobs = _fit_bobs(
+        frozen = encoders.freeze()
+        fitted = bobs.fit(
             encoders, frozen, lambda done, _, words: say(recipe.steps + done, whole, words)
         )
-        held = _held(encoders, frozen, bobs)
+        held = bobs.held(encoders, frozen, fitted)
         blank = {"success": 0.0, "engine": "none"}
-        every = [_checkpoint(planned, encoders, frozen, bobs, at, blank) for at in range(len(held))]
+        every = [
+            _checkpoint(planned, encoders, frozen, fitted, at, blank) for at in range(len(held))
+        ]
     return held, every
-
-
-def _fit_bobs(encoders: Encoders, frozen: dict[str, Tensor], say: Say) -> dict[str, Tensor]:
-    """Fit a small Bob to every restart's frozen encoder, by cross entropy.
-
-    He is fitted on z = atanh y, which is (level - shift) / spread of the dequantised numbers.
-    """
-    import torch
-
-    from statebound.experiments.training.examples import Batch
-    from statebound.experiments.training.loop import Flat, Schedule, generator
-
-    recipe, problem = encoders.recipe, encoders.examples.problem
-    sizes = decoder.shapes(encoders.numbers, recipe.bob, problem.queries, problem.alphabet)
-    made = [decoder.drawn(sizes, generator(recipe.seed, seed, 4)) for seed in recipe.seeds]
-    flat = Flat({name: np.stack([each[name] for each in made]) for name in sizes})
-    draws = generator(recipe.seed, 0, 5)
-    among, source = BOB_INPUTS, draws
-    if recipe.examples is not None:  # those that the encoder has seen, and no others
-        among, source = recipe.examples, generator(recipe.seed, 0, 0)
-    stream = encoders.examples.stream(CHUNK, source, among)
-    chunks = [next(stream) for _ in range(-(-min(among, BOB_INPUTS) // CHUNK))]
-    with torch.no_grad():
-        z = torch.cat([encoders.encode(frozen, each).atanh() for each in chunks], 1)
-    truth = torch.cat([each.truth for each in chunks])
-    law = chunks[0].law
-    if law.ndim == 2:
-        law = torch.cat([each.law for each in chunks])
-
-    def loss(w: dict[str, Tensor], done: float) -> Tensor:
-        some = torch.from_numpy(draws.integers(0, len(truth), recipe.batch))
-        batch = Batch(chunks[0].picks, truth[some], law if law.ndim == 1 else law[some])
-        return decoder.losses(decoder.scores(w, z[:, some]), batch, hinge=False)
-
-    Schedule(recipe.bob_steps, 0.01, 20, recipe.clip).descend(flat, loss, say, "bobs")
-    with torch.no_grad():
-        return {name: part.clone() for name, part in flat.named().items()}
-
-
-def _held(encoders: Encoders, frozen: dict[str, Tensor], bobs: dict[str, Tensor]) -> list[float]:
-    """Return each restart's success with its Bob on fresh inputs."""
-    import torch
-
-    from statebound.experiments.training.loop import generator
-
-    recipe = encoders.recipe
-    x = encoders.examples.problem.sample(generator(recipe.seed, 0, 6), recipe.held)
-    batch = encoders.examples.batch(x)
-    with torch.no_grad():
-        said = decoder.scores(bobs, encoders.encode(frozen, batch).atanh())
-        found: list[float] = decoder.successes(said, batch).tolist()
-    return found
 
 
 def _checkpoint(
     planned: Plan,
     encoders: Encoders,
     frozen: dict[str, Tensor],
-    bobs: dict[str, Tensor],
+    fitted: dict[str, Tensor],
     restart: int,
     measured: dict[str, Any],
 ) -> Checkpoint:
@@ -242,7 +188,7 @@ def _checkpoint(
     both = zip(encoders.scales, encoders.cut.entries, strict=True)
     scales = [[np.tile(array(part)[0], entries) for part in pair] for pair, entries in both]
     shift, spread = (np.concatenate(parts) for parts in zip(*scales, strict=True))
-    first, bias, last, end = (array(bobs[name]) for name in decoder.NAMES)
+    first, bias, last, end = (array(fitted[name]) for name in decoder.NAMES)
     first = first / spread
     bias = bias - first @ shift
     if planned.problem.alphabet == 2:  # the score of 1 over that of 0
@@ -271,66 +217,3 @@ def _checkpoint(
         encoders.cut.codebooks(encoders.names, encoders.scales, restart),
         ((first, bias), (last, end)),
     )
-
-
-def _measure(problem: Problem, checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return the success of a machine as it will be loaded.
-
-    With the optimal Bob over all inputs where they are few; else with its own on a sample.
-    """
-    machine = cut(problem, None, checkpoint=checkpoint)
-    if problem.inputs <= EXACT_INPUTS and not enumeration.too_many_answers(problem):
-        tally = enumeration.count_optimal(machine)
-        bob = enumeration.count_bob(machine, machine.answer)
-        return {
-            "success": float(tally.success(problem.weights)),
-            "engine": "enumerate",
-            "bob": "optimal",
-            "own_success": float(share(problem.weights, bob.right, bob.totals)),
-        }
-    return {"success": _sampled(problem, machine), "engine": "sample", "bob": "model"}
-
-
-def _sampled(problem: Problem, machine: CutMachine) -> float:
-    from statebound.experiments.training.loop import generator
-
-    x = problem.sample(generator(7), SAMPLE)
-    truth, times = problem.answers(x), problem.multiplicities(x)
-    message = machine.encode(x)
-    law = np.array([float(w) for w in problem.weights])
-    every = np.broadcast_to(law, truth.shape) if times is None else times
-    weights = every / every.sum(axis=1, keepdims=True)
-    right = 0.0
-    for k in range(problem.queries):
-        said = machine.answer(message, np.full(len(x), k, np.int64))
-        right += float((weights[:, k] * (said == truth[:, k])).mean())
-    return right
-
-
-def summary(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return what a machine reached, beside what truncation reaches and the proved wall."""
-    from statebound.protocols.limits import report
-
-    about, measured = checkpoint.about, checkpoint.about.measured
-    problem = make(about.problem, about.n, about.problem_options)
-    bits = cut(problem, None, checkpoint=checkpoint).state_bits
-    limits = report.limits(problem, bits)
-    exact = measured["engine"] == "enumerate"
-    over = exact and limits["ball"] is not None and measured["success"] > limits["ball"] + 1e-12
-    return {
-        "problem": about.problem,
-        "n": about.n,
-        "model": about.model,
-        "settings": about.settings,
-        "numbers": about.numbers,
-        "bits": about.bits,
-        "regime": about.regime,
-        "encoding": about.encoding,
-        "state_bits": bits,
-        **measured,
-        "truncation": limits["truncation"],
-        "best_known": limits["optimum_low"],
-        "wall_ball": limits["ball"],
-        "violates_wall": over,
-        "seconds": about.provenance["seconds"],
-    }

@@ -17,6 +17,7 @@ from statebound.experiments.training.defaults import recommended
 from statebound.experiments.training.recipe import Recipe
 
 ENDING = ".safetensors"
+COMMAND = ["-m", "statebound.experiments.training.zoo"]
 LIMIT = 240.0  # seconds a machine
 FAMILIES = ("rnn", "gru", "lstm", "s4d", "linear_attention", "deltanet", "mamba")
 EVEN = ("lstm", "s4d")  # two numbers a unit
@@ -37,13 +38,17 @@ def machines() -> Iterator[Recipe]:
     for n in SIZES:
         for model in FAMILIES:
             for numbers in (EVEN_SIZES if model in EVEN else SIZES)[n]:
-                yield Recipe("index", n, model=model, numbers=numbers, **recommended(model, n))
+                yield _recipe(n, model, numbers)
         for model in STEPPED:
             for numbers in STEP_SIZES.get(n, ()):
-                parts = recommended(model, n, "step")
-                yield Recipe("index", n, model=model, numbers=numbers, regime="step", **parts)
+                yield _recipe(n, model, numbers, regime="step")
     for model, n, numbers, bits in FINER:
-        yield Recipe("index", n, model=model, numbers=numbers, bits=bits, **recommended(model, n))
+        yield _recipe(n, model, numbers, bits=bits)
+
+
+def _recipe(n: int, model: str, numbers: int, bits: int = 1, regime: str = "handoff") -> Recipe:
+    parts = recommended(model, n, regime)
+    return Recipe("index", n, model=model, numbers=numbers, bits=bits, regime=regime, **parts)
 
 
 def name(recipe: Recipe) -> str:
@@ -93,7 +98,8 @@ def make(
 ) -> tuple[int, int]:
     """Make machines into a folder; return how many were made and how many could not be."""
     from statebound.experiments.results import write_atomically
-    from statebound.experiments.training.train import summary, train
+    from statebound.experiments.training.measured import summary
+    from statebound.experiments.training.train import train
     from statebound.reductions.checkpoint import write
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -105,7 +111,7 @@ def make(
             talk(f"{at}/{len(chosen)} {label}: there already")
             continue
         try:
-            checkpoint = train(recipe, _watch(limit, label), sys.argv)
+            checkpoint = train(recipe, _watch(limit, label), COMMAND)
         except _TooLongError as error:
             talk(f"{at}/{len(chosen)} {error}")
             failed += 1
@@ -122,7 +128,7 @@ def make(
             f"{at}/{len(chosen)} {label}: success {found['success']:.4f} of "
             f"{' '.join(f'{r:.4f}' for r in restarts)}; truncation, code, wall "
             f"{' '.join('-' if v is None else f'{v:.4f}' for v in values)}; "
-            f"{len(data)} bytes, {found['seconds']} s"
+            f"{len(data)} bytes, {found['cpu_seconds']} s"
         )
     return done, failed
 
