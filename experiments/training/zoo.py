@@ -23,6 +23,8 @@ FAMILIES = ("rnn", "gru", "lstm", "s4d", "linear_attention", "deltanet", "mamba"
 EVEN = ("lstm", "s4d")  # two numbers a unit
 SIZES = {7: (2, 4, 5, 7), 16: (4, 8, 12, 16), 32: (8, 16, 24, 32)}
 EVEN_SIZES = SIZES | {7: (2, 4, 6, 8)}
+SLOW = ("gru", "lstm", "deltanet", "mamba")  # minutes each at n = 32: half the sizes there
+SLOW_SIZES = (16, 32)
 STEPPED = ("rnn", "gru", "linear_attention", "deltanet")
 STEP_SIZES = {7: (4, 7), 16: (8, 16)}
 FINER = (  # model, n, numbers, bits
@@ -37,7 +39,8 @@ def machines() -> Iterator[Recipe]:
     """Yield the recipe of every machine, the small ones first."""
     for n in SIZES:
         for model in FAMILIES:
-            for numbers in (EVEN_SIZES if model in EVEN else SIZES)[n]:
+            sizes = (EVEN_SIZES if model in EVEN else SIZES)[n]
+            for numbers in SLOW_SIZES if n == 32 and model in SLOW else sizes:
                 yield _recipe(n, model, numbers)
         for model in STEPPED:
             for numbers in STEP_SIZES.get(n, ()):
