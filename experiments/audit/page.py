@@ -118,8 +118,8 @@ def _growth(found: Audit) -> list[str]:
         "The size is fixed."
         if grown.fixed
         else (
-            f"It grows by {grown.numbers_a_token:g} numbers, {grown.bits_a_token:g} bits, a token at "
-            "the longest lengths tried."
+            f"It grows by {grown.numbers_a_token:g} numbers, {grown.bits_a_token:g} bits, a token "
+            "at the longest lengths tried."
         )
     )
     data = found.record()["growth"]

@@ -75,18 +75,17 @@ def _panels(
         looks = dict(zip(lines, LOOKS * 3, strict=False))
         for name, held in lines.items():
             _line(left, right, held, looks[name], step="every step" in name)
-        for name, level in points.items():
-            _point(left, right, name, level)
+        _points(left, right, points)
         if floor is not None:
             right.axhline(floor["best"], color=GREY, lw=unit(), ls=(0, (1, 1.6)))
             right.annotate(
                 "nothing sent",
                 (1, floor["best"]),
-                (0, -3 * unit()),
+                (0, 2 * unit()),
                 xycoords=("axes fraction", "data"),
                 textcoords="offset points",
                 ha="right",
-                va="top",
+                va="bottom",
                 fontsize=small(),
                 color=GREY,
             )
@@ -139,24 +138,32 @@ def _line(left: Axes, right: Axes, held: Levels, look: Look, *, step: bool) -> N
     right.vlines(x, ends[0], ends[1], color=look.colour, lw=0.6 * unit(), alpha=0.6)
 
 
-def _point(left: Axes, right: Axes, name: str, level: Mapping[str, Any]) -> None:
+def _points(left: Axes, right: Axes, points: Mapping[str, Mapping[str, Any]]) -> None:
+    """Draw formats of one precision; those in one place share a name."""
     size = unit()
-    values = [(right, level["agreement"]["best"])]
-    if level["error"] is not None:
-        values.append((left, max(level["error"], _LEAST)))
-    for axes, value in values:
-        axes.plot([level["bits"]], [value], marker="x", color=BLACK, ms=4 * size, ls="none")
-        if axes is left:
-            exact = " (exact)" if level["error"] == 0 else ""
-            axes.annotate(
-                name + exact,
-                (level["bits"], value),
-                (-4 * size, -1 * size) if level["bits"] > 8 else (4 * size, 1 * size),
-                textcoords="offset points",
-                ha="right" if level["bits"] > 8 else "left",
-                va="top" if level["bits"] > 8 else "bottom",
-                fontsize=small() * 0.9,
-            )
+    names: dict[tuple[int, float], list[str]] = {}
+    for name, level in points.items():
+        right.plot([level["bits"]], [level["agreement"]["best"]], **_cross())
+        if level["error"] is not None:
+            place = level["bits"], max(level["error"], _LEAST)
+            names.setdefault(place, []).append(name)
+    for (bits, value), held in names.items():
+        left.plot([bits], [value], **_cross())
+        foot = value <= _LEAST
+        left.annotate(
+            ", ".join(held) + (": exact" if foot else ""),
+            (bits, value),
+            (0, 6 * size) if foot else (-4 * size, -1 * size) if bits > 8 else (4 * size, size),
+            textcoords="offset points",
+            ha="center" if foot else "right" if bits > 8 else "left",
+            va="top" if bits > 8 and not foot else "bottom",
+            rotation=90 if foot else 0,
+            fontsize=small() * 0.9,
+        )
+
+
+def _cross() -> dict[str, Any]:
+    return {"marker": "x", "color": BLACK, "ms": 4 * unit(), "ls": "none", "zorder": 4}
 
 
 def recall(held: Sequence[Mapping[str, Any]], kind: str = "paper") -> Figure | None:

@@ -27,12 +27,12 @@ class Induction:
         return np.array(rows), {"seen": seen}
 
     def score(self, seen):
-        held = np.floor(seen * VOCABULARY)
+        held = np.floor(seen * VOCABULARY).astype(int)
+        at = np.arange(1, LENGTH - 1)
+        found = (held[at] == held[-1]) & (held[at + 1] >= 0) & (held[at + 1] < VOCABULARY)
+        at = at[found]
         scores = np.zeros(VOCABULARY)
-        for at in range(1, LENGTH - 1):
-            if held[at] == held[-1] and 0 <= held[at + 1] < VOCABULARY:
-                both = held[at - 1] == held[-2]
-                scores[int(held[at + 1])] = at + LENGTH * both
+        np.maximum.at(scores, held[at + 1], at + LENGTH * (held[at - 1] == held[-2]))
         return scores
 
 
