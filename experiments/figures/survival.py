@@ -15,7 +15,6 @@ from statebound.experiments.figures._pieces import legend
 from statebound.experiments.figures._style import (
     BLACK,
     BLUE,
-    FORBIDDEN,
     GREY,
     LOOKS,
     Look,
@@ -95,7 +94,7 @@ def _panels(
             axes.set_xticks(bits, [str(b) for b in bits])
             axes.xaxis.set_minor_locator(NullLocator())
             axes.set_xlabel("bits a number, without scales")
-        left.set(yscale="log", ylabel="relative error of the outputs")
+        left.set(yscale="log", ylabel="relative error of the outputs (none: 1e-9)")
         right.set(ylabel="same largest output, share", ylim=(None, 1.02))
         left.set_title(letter("a", "Error"))
         right.set_title(letter("b", "Agreement of the next token"))
@@ -184,7 +183,7 @@ def recall(held: Sequence[Mapping[str, Any]], kind: str = "paper") -> Figure | N
         handles = [
             Line2D([], [], label="rounded", **_stroke(LOOKS[0], step=False)),
             Line2D([], [], label="as it is", marker="*", ls="none", color=BLACK, ms=7 * size),
-            Line2D([], [], label="wall", color=BLACK, lw=2 * size),
+            Line2D([], [], label="wall for so many bits", **_wall()),
             Line2D([], [], label="a guess", color=GREY, lw=size, ls=(0, (1, 1.6))),
         ]
         legend(figure, handles, "lower")
@@ -196,9 +195,7 @@ def _recall(axes: Axes, task: Mapping[str, Any]) -> None:
     rows = sorted(task["rows"], key=lambda r: r["state_bits"])
     walls = [(r["state_bits"], r["wall"]) for r in rows if r["wall"] is not None]
     if walls:
-        x, wall = np.array(walls, float).T
-        axes.plot(x, wall, color=BLACK, lw=2 * size)
-        axes.fill_between(x, wall, 1.06, color=FORBIDDEN, lw=0, zorder=1)
+        axes.plot(*np.array(walls, float).T, **_wall())
     axes.axhline(task["chance"], color=GREY, lw=size, ls=(0, (1, 1.6)))
     for rounded in (True, False):
         shown = [r for r in rows if (r["bits"] is not None) is rounded]
@@ -219,8 +216,13 @@ def _recall(axes: Axes, task: Mapping[str, Any]) -> None:
                     textcoords="offset points",
                     fontsize=small() * 0.9,
                 )
-    axes.set(xscale="log", ylim=(min(0.0, task["chance"]), 1.06), xlabel="message, bits")
+    axes.set(xscale="log", ylim=(-0.08, 1.06), xlabel="message, bits")
     axes.set_title(f"{task['task']}, n = {task['n']}")
+
+
+def _wall() -> dict[str, Any]:
+    size = unit()
+    return {"color": BLACK, "marker": "_", "ms": 9 * size, "mew": 2 * size, "ls": "none"}
 
 
 def growth(held: Mapping[str, Any], kind: str = "paper") -> Figure:
