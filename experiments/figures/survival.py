@@ -48,7 +48,8 @@ def rounding(levels: Levels, floor: Mapping[str, float] | None, kind: str = "pap
             name = f"{level['quantiser']}, "
             name += f"every step, {level['rounding']}" if step else "handoff"
             lines.setdefault(name, []).append(level)
-    for name in [n for n, held in lines.items() if len(held) == 1]:
+    main = levels[0]["quantiser"]
+    for name in [n for n, held in lines.items() if len(held) == 1 and not n.startswith(main)]:
         points[name.removesuffix(", handoff")] = lines.pop(name)[0]
     return _panels(lines, points, floor, kind)
 
@@ -88,7 +89,8 @@ def _panels(
                 fontsize=small(),
                 color=GREY,
             )
-        bits = sorted({level["bits"] for held in lines.values() for level in held})
+        drawn = [level for held in lines.values() for level in held]
+        bits = sorted({level["bits"] for level in [*drawn, *points.values()]})
         for axes in (left, right):
             axes.set_xscale("log", base=2)
             axes.set_xticks(bits, [str(b) for b in bits])
