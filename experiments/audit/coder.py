@@ -64,14 +64,15 @@ class Piece:
 
     @property
     def group(self) -> str:
-        """The name with every index left open: one for all layers.
+        """The name with the number of its layer left open: one for all layers.
 
         Examples
         --------
-        >>> Piece(0, (("attr", "state"), ("item", 3)), RECURRENT, None, (), 32).group
-        'state[*]'
+        >>> path = (("attr", "state"), ("attr", "layers"), ("item", 3), ("attr", "keys"))
+        >>> Piece(0, path, CACHE, None, (), 32).group
+        'state.layers[*].keys'
         """
-        return re.sub(r"\[\d+\]", "[*]", self.name)
+        return re.sub(r"\b(layers?|blocks?)(\[|\.)\d+", r"\1\2*", self.name)
 
     def live(self, shape: Sequence[int]) -> int:
         """Return how many numbers of a leaf of this shape are sent."""

@@ -1,6 +1,6 @@
 """The smallest mixed precision with a given quality that a greedy descent finds.
 
-Parts are rounded alike over layers: a group is a path with its indices left open. The
+Parts are rounded alike over layers: a group is a path with the layer's number left open. The
 search starts at the fewest bits for all groups that keep the quality, or at the most where
 none does so. Then it goes through the groups, the one with most numbers first, and takes
 each down, one precision at a time, while the agreement on the sample keeps the quality;

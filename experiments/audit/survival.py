@@ -48,7 +48,7 @@ class Mixed:
     quality
         The least agreement on the sample.
     quantiser, bits
-        Bits a number by part; indices of layers are open, as in ``state[*]``.
+        Bits a number by part; numbers of layers are open, ``layers[*]``.
     state_bits
         The message.
     agreement
