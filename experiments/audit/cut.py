@@ -128,7 +128,8 @@ class Cut:
         with quiet():
             return Run(copy.deepcopy(run.state), self.model(), run.read)
 
-    def _leaves(self, run: Run, *, hidden: bool = True) -> Message:
+    def leaves(self, run: Run, *, hidden: bool = True) -> Message:
+        """Return all leaves themselves, not copies; without `hidden`, as `message`."""
         found = {(STATE, *path): value for path, value in walk.leaves(run.state).items()}
         if hidden:
             for path in self.held:
@@ -138,13 +139,13 @@ class Cut:
 
     def message(self, run: Run, *, hidden: bool = True) -> Message:
         """Return copies of all leaves; without `hidden`, of the returned state alone."""
-        found = self._leaves(run, hidden=hidden)
+        found = self.leaves(run, hidden=hidden)
         with quiet():
             return {path: copy.deepcopy(value) for path, value in found.items()}
 
     def aliases(self, run: Run) -> set[walk.Path]:
         """Return the paths of tensors and arrays that are also at an earlier path."""
-        held = self._leaves(run)
+        held = self.leaves(run)
         seen: set[tuple[int, ...]] = set()
         found = set()
         for path, value in held.items():
@@ -189,13 +190,17 @@ class Cut:
                 f"{self.subject.name}: the parts of the state depend on what was read "
                 f"({name(different[0])})"
             )
+        self.write(made, message)
+        return made
+
+    def write(self, run: Run, message: Message) -> None:
+        """Put leaves into a run in place of its own; it must have them."""
         with quiet():
             for (part, *rest), value in message.items():
                 if part == STATE:
-                    made.state = walk.assign(made.state, tuple(rest), value)
+                    run.state = walk.assign(run.state, tuple(rest), value)
                 else:
-                    walk.assign(made.model, tuple(rest), value)
-        return made
+                    walk.assign(run.model, tuple(rest), value)
 
 
 def name(path: walk.Path) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from statebound.experiments.audit.survival import Survival
+
 FATAL, WRONG, NOTE = "fatal", "wrong", "note"
 
 
@@ -169,6 +171,7 @@ class Audit:
     growth: Growth | None
     sizes: Sizes | None
     findings: tuple[Finding, ...]
+    survival: Survival | None = None
 
     def record(self) -> dict[str, Any]:
         """Return everything as JSON-able data."""

@@ -6,6 +6,8 @@ import sys
 from typing import Any, Literal
 
 from statebound.experiments.audit.record import FATAL, WRONG, Audit, Part
+from statebound.experiments.audit.survival import STEPPED, Survival
+from statebound.experiments.estimates import Interval
 
 SHOWN = 24
 """Parts shown; the JSON has all."""
@@ -22,7 +24,7 @@ def show(found: Audit) -> None:
     width = None if terminal else WIDE
     console = Console(file=sys.stdout, width=width, soft_wrap=not terminal, highlight=False)
     console.print(f"{found.subject}: {headline(found)}", style="bold", markup=False)
-    console.print(_facts(found), markup=False)
+    console.print(facts(found), markup=False)
     console.print()
     for finding in found.findings:
         style = {FATAL: "bold red", WRONG: "yellow"}.get(finding.severity, "")
@@ -30,10 +32,30 @@ def show(found: Audit) -> None:
         console.print(line, style=style, markup=False)
     if found.findings:
         console.print()
-    _table(console, "splits against the unsplit run", *_splits(found))
+    _table(console, "splits against the unsplit run", *splits(found))
     console.print()
-    _table(console, f"parts of the state after {found.handoff} tokens", *_parts(found))
-    console.print(_totals(found), markup=False)
+    _table(console, f"parts of the state after {found.handoff} tokens", *parts(found))
+    console.print(totals(found), markup=False)
+    if found.survival is not None:
+        _survival(console, found.survival)
+
+
+def _survival(console: Any, held: Survival) -> None:
+    console.print()
+    if held.reason:
+        console.print(f"rounding not measured: {held.reason}", markup=False)
+        return
+    _table(console, "what survives rounding", *levels(held))
+    console.print(measured(held), markup=False)
+    if held.no_steps:
+        console.print(f"not rounded at every step: {held.no_steps}", markup=False)
+    console.print(mixture(held), markup=False)
+    console.print()
+    for task in held.recall:
+        said = "see below" if task.does else task.reason
+        console.print(f"{task.task}, n = {task.n}: {said}", markup=False)
+    if any(task.does for task in held.recall):
+        _table(console, "retrieval against the wall", *recalled(held))
 
 
 def headline(found: Audit) -> str:
@@ -48,10 +70,11 @@ def headline(found: Audit) -> str:
     return f"can be split, going on by {found.continue_with}; its state is {size}{held}"
 
 
-def _facts(found: Audit) -> str:
-    facts = [f"{key.replace('_', ' ')} {_plain(value)}" for key, value in found.facts.items()]
+def facts(found: Audit) -> str:
+    """Return what the adapter found out, and how the audit was made."""
+    known = [f"{key.replace('_', ' ')} {_plain(value)}" for key, value in found.facts.items()]
     checked = f"checked in {found.checked_in}" if found.checked_in != "as it is" else "checked"
-    return "; ".join([*facts, f"{checked} with {found.calls} calls, seed {found.seed}"])
+    return "; ".join([*known, f"{checked} with {found.calls} calls, seed {found.seed}"])
 
 
 def _plain(value: Any) -> str:
@@ -75,7 +98,8 @@ def _table(console: Any, title: str, heads: list[str], rows: list[list[str]]) ->
     console.print(table, markup=False)
 
 
-def _splits(found: Audit) -> tuple[list[str], list[list[str]]]:
+def splits(found: Audit) -> tuple[list[str], list[list[str]]]:
+    """Return the table of ways of going on."""
     rows = []
     for s in found.splits:
         error = "nan" if s.error is None else f"{s.error:.1e}"
@@ -85,7 +109,8 @@ def _splits(found: Audit) -> tuple[list[str], list[list[str]]]:
     return ["going on by", "positions", "largest error", "at handoff", "verdict"], rows
 
 
-def _parts(found: Audit) -> tuple[list[str], list[list[str]]]:
+def parts(found: Audit, most: int | None = SHOWN) -> tuple[list[str], list[list[str]]]:
+    """Return the table of what the state is made of, at most so many rows."""
     kept = [p for p in found.parts if p.kind != "constant"]
     rows = [
         [
@@ -97,10 +122,10 @@ def _parts(found: Audit) -> tuple[list[str], list[list[str]]]:
             f"{p.live_bits:,}",
             _remark(p),
         ]
-        for p in kept[:SHOWN]
+        for p in kept[:most]
     ]
-    if len(kept) > SHOWN:
-        rows.append([f"and {len(kept) - SHOWN} more", *[""] * 6])
+    if most is not None and len(kept) > most:
+        rows.append([f"and {len(kept) - most} more", *[""] * 6])
     return ["part", "dtype", "shape", "kind", "live numbers", "live bits", "remark"], rows
 
 
@@ -118,7 +143,8 @@ def _remark(part: Part) -> str:
     return "; ".join(said) or "-"
 
 
-def _totals(found: Audit) -> str:
+def totals(found: Audit) -> str:
+    """Return the sums, a line each."""
     if found.sizes is None:
         return ""
     s = found.sizes
@@ -133,3 +159,65 @@ def _totals(found: Audit) -> str:
             "unless n is public"
         )
     return "\n".join(lines)
+
+
+def measured(held: Survival) -> str:
+    """Return how rounding was measured."""
+    floor = "" if held.floor is None else f"; {held.floor.best:.3f} agree where nothing is sent"
+    return (
+        f"{held.prompts} random inputs ({STEPPED} at every step), {held.handoff} tokens before the "
+        f"handoff and {held.ahead} after it; agreement with {100 * held.level:g} % "
+        f"intervals{floor}; unrounded the message has {held.exact_bits:,} bits"
+    )
+
+
+def levels(held: Survival) -> tuple[list[str], list[list[str]]]:
+    """Return the table of ways to round."""
+    rows = [
+        [
+            level.which,
+            f"{level.quantiser} {level.bits}",
+            "handoff" if level.regime == "handoff" else f"every step, {level.rounding}",
+            f"{level.state_bits:,}",
+            "nan" if level.error is None else f"{level.error:.1e}",
+            _interval(level.agreement),
+        ]
+        for level in held.levels
+    ]
+    return ["rounded", "to", "when", "message bits", "error", "same next token"], rows
+
+
+def mixture(held: Survival) -> str:
+    """Return the mixed precision that was found."""
+    if held.mixed is None:
+        return "no precision tried keeps the quality"
+    m = held.mixed
+    text = ",".join(f"{name}={bits}" for name, bits in m.bits.items())
+    over = "" if m.complete else ", the search stopped at its budget"
+    return (
+        f"smallest found for agreement {m.quality:g} ({m.quantiser}): {text}; "
+        f"{m.state_bits:,} bits, {m.uniform_state_bits:,} with {m.uniform_bits} bits for all; "
+        f"on fresh inputs {_interval(m.fresh)} ({m.evaluations} precisions tried{over})"
+    )
+
+
+def recalled(held: Survival) -> tuple[list[str], list[list[str]]]:
+    """Return the table of tasks that are done."""
+    rows = [
+        [
+            f"{task.task}, n = {task.n}",
+            "as it is" if r.bits is None else f"{task.quantiser} {r.bits}",
+            f"{r.state_bits:,}",
+            _interval(r.success),
+            "-" if r.wall is None else f"{r.wall:.4f}{' BROKEN' * r.violates_wall}",
+            "-" if r.efficiency is None else f"{r.efficiency:.4f}",
+            f"{task.chance:.3g}",
+        ]
+        for task in held.recall
+        for r in task.rows
+    ]
+    return ["task", "state", "message bits", "success", "wall", "efficiency", "a guess"], rows
+
+
+def _interval(found: Interval) -> str:
+    return f"{found.best:.3f} [{found.low:.3f}, {found.high:.3f}]"

@@ -30,7 +30,7 @@ def command(*arguments, cwd=HERE):
 
 
 def test_a_report():
-    done = command("subjects:StateInAnAttribute")
+    done = command("subjects:StateInAnAttribute", "--no-survive")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("subjects:StateInAnAttribute: can be split, going on by steps")
     for said in ("hidden-state", "model.memory", "steps from the start", "live: 6 numbers"):
