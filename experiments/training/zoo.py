@@ -25,7 +25,7 @@ SIZES = {7: (2, 4, 5, 7), 16: (4, 8, 12, 16), 32: (8, 16, 24, 32)}
 EVEN_SIZES = SIZES | {7: (2, 4, 6, 8)}
 SLOW = ("gru", "lstm", "deltanet", "mamba")  # minutes each at n = 32: half the sizes there
 SLOW_SIZES = (16, 32)
-STEPPED = ("rnn", "gru", "linear_attention", "deltanet")
+STEPPED = ("gru", "linear_attention", "deltanet")
 STEP_SIZES = {7: (4, 7), 16: (8, 16)}
 FINER = (  # model, n, numbers, bits
     ("gru", 16, 4, 2),
