@@ -57,39 +57,34 @@ def test_fields_declare_the_whole_state(kind, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("chunk", [1, 2, 3])
-def test_scanning_in_chunks_changes_no_bit(kind, dtype, chunk):
+def test_scanning_in_chunks_changes_no_bit(kind, dtype):
     cell = kind.make(dtype)
     tokens = to_lanes(kind.tokens(cell, ROWS, 14))
     first = kind.state(cell, ROWS)
+    assert same(cell.scan(first, tokens[:, :0]), first)
     whole = cell.scan(first, tokens)
-    state = first
-    for t in range(0, 14, chunk):
-        state = cell.scan(state, tokens[:, t : t + chunk])
-    assert same(state, whole)
+    for chunk in (1, 2, 3):
+        state = first
+        for t in range(0, 14, chunk):
+            state = cell.scan(state, tokens[:, t : t + chunk])
+        assert same(state, whole), chunk
     assert not same(whole, first)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_a_scan_of_no_tokens_returns_the_state(kind, dtype):
-    cell = kind.make(dtype)
-    state = kind.state(cell, ROWS)
-    assert same(cell.scan(state, np.zeros((3, 0, LANES), np.int32)), state)
-
-
-@pytest.mark.parametrize("steps", [0, 1, 5])
-def test_scan_and_branch_leave_their_arguments_alone(kind, steps):
+def test_scan_and_branch_leave_their_arguments_alone(kind):
     cell = kind.make()
     state = kind.state(cell, ROWS)
-    tokens = to_lanes(kind.tokens(cell, ROWS, steps))
-    before, read = tuple(part.copy() for part in state), tokens.copy()
+    before = tuple(part.copy() for part in state)
     fan = np.arange(cell.vocabulary.size, dtype=np.int32)
-    after = (*cell.scan(state, tokens), *cell.branch(state, fan))
-    for part in after:
-        assert not any(np.shares_memory(part, old) for old in state)
-        part[:] = 7
-    assert same(state, before)
-    assert (tokens == read).all()
+    for steps in (0, 1, 5):
+        tokens = to_lanes(kind.tokens(cell, ROWS, steps))
+        read = tokens.copy()
+        after = (*cell.scan(state, tokens), *cell.branch(state, fan))
+        for part in after:
+            assert not any(np.shares_memory(part, old) for old in state)
+            part[:] = 7
+        assert same(state, before)
+        assert (tokens == read).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
