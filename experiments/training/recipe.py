@@ -42,6 +42,9 @@ class Recipe:
     dither, still
         Uniform noise before rounding, this many bins wide, that falls linearly to 0 at this
         share of the steps; handoff only.
+    soften
+        Share of the steps over which quantising between tokens fades in: what goes on is
+        (1 - l) s + l Q(s), l rising linearly from 0 to 1; step only.
     decoder
         Hidden units of the Bob that trains along.
     bob, bob_steps
@@ -76,6 +79,7 @@ class Recipe:
     clip: float = 1.0
     dither: float = 1.0
     still: float = 0.7
+    soften: float = 0.5
     decoder: int = 128
     bob: int = 64
     bob_steps: int = 600
@@ -106,10 +110,13 @@ class Recipe:
                 raise UsageError(name, getattr(self, name), "must be at least 1", "pass 1 or more")
         if self.examples is not None and self.examples < 2:
             raise UsageError("examples", self.examples, "must be at least 2", "pass 2 or more")
-        if not (self.rate > 0 and self.clip > 0 and 0 <= self.share <= 1):
-            raise UsageError(
-                "rate", self.rate, "rate and clip must be positive, share 0 to 1", "pass 0.01"
-            )
+        if not (self.rate > 0 and self.clip > 0):
+            raise UsageError("rate", self.rate, "rate and clip must be positive", "pass 0.01")
+        for name in ("share", "still", "soften"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(
+                    name, getattr(self, name), "must be a share of the steps", "pass 0 to 1"
+                )
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise UsageError("seeds", self.seeds, "must be different seeds", "pass 0..2")
         if len(self.seeds) > MOST_RESTARTS or min(*self.seeds, self.seed, 0) < 0:

@@ -36,6 +36,7 @@ def test_a_recipe_is_its_json():
         {"steps": 0},
         {"examples": 1},
         {"rate": 0.0},
+        {"soften": 1.5},
         {"seeds": ()},
         {"seeds": (1, 1)},
         {"seeds": (-1,)},
