@@ -30,6 +30,14 @@ def reduced(
     through = make_map(problem, target)
     symbols = problem.parse(x)
     asked = np.array([problem.query(query)])
+    held = problem.multiplicities(symbols)
+    if held is not None and not held[0, asked[0]]:
+        raise UsageError(
+            "query",
+            query,
+            f"is never asked where x is {x}: it is {problem.query_text(int(asked[0]))}",
+            "ask what agrees with x",
+        )
     image = through.instance(symbols)
     there = through.query(asked)
     said = through.target.ask(image, there)

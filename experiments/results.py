@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from statebound import __version__
-from statebound.errors import StateboundError
+from statebound.errors import StateboundError, UsageError
 
 SCHEMA = 1
 RUN_FILE = "run.json"
@@ -46,6 +46,12 @@ def digest(data: Any) -> str:
 def task_id(determinants: dict[str, Any]) -> str:
     """Return the identity of a task: a hash of what determines its numbers."""
     return digest(determinants)[:32]
+
+
+def check_stem(stem: Path) -> None:
+    """Refuse a path that an ending cannot be added to."""
+    if stem.name in ("", ".."):
+        raise UsageError("out", stem, "names no file", "pass a path like figures/mine")
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

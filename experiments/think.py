@@ -32,6 +32,7 @@ from statebound.experiments import readout
 from statebound.experiments.engines import enumerate as enumeration
 from statebound.experiments.entropies import plug_in
 from statebound.experiments.tally import Tally, share
+from statebound.models._build import family
 from statebound.protocols.limits import report
 from statebound.protocols.problem import Answers, Problem, Symbols
 from statebound.protocols.protocol import Protocol, sent
@@ -205,7 +206,7 @@ def think(
     problem: Problem,
     *,
     models: Sequence[str] = MODELS,
-    codes: Sequence[str] = CODES,
+    codes: Sequence[str] | None = None,
     numbers: int | None = 6,
     bits: int | None = None,
     state_bits: int | None = None,
@@ -226,7 +227,8 @@ def think(
         Models with random parameters, and how they are cut.
     codes, state_bits
         Linear codes, whose Bobs have a scratchpad, and their message bits: those of the
-        first model unless given.
+        first model unless given, at most one an answer. None for `CODES`, where answers are
+        independent bits.
     tokens
         Numbers of tokens at which to look.
     temperature, coins
@@ -244,7 +246,11 @@ def think(
     UsageError
         When an argument has no meaning here, or the work is too much.
     """
+    structure = problem.structure
+    if codes is None:
+        codes = CODES if structure.independent and structure.alphabet == 2 else ()
     _check(problem, tokens, machine_seeds, temperature, coins, seed)
+    _check_names(models, codes)
     noise = range(coins) if temperature else range(1)
     rows: list[Row] = []
     for model in models:
@@ -263,12 +269,21 @@ def think(
                 Thinking(bob.machine, seed=seed, temperature=temperature, coins=c) for c in noise
             ]
             rows += _rows(bobs, tokens)
-            state_bits = bob.machine.state_bits if state_bits is None else state_bits
+            if state_bits is None:
+                state_bits = min(bob.machine.state_bits, structure.effective_n)
     for code in codes:
         rows += _rows([Scratchpad(_code(problem, code, state_bits))], tokens)
     if not rows:
         raise UsageError("models", "none", "nobody is left to think", "name a model or a code")
     return rows
+
+
+def _check_names(models: Sequence[str], codes: Sequence[str]) -> None:
+    """Refuse a name that is not known before anything runs."""
+    for model in models:
+        family(model)
+    for code in codes:
+        registry.load("statebound.protocols.codes", code, "codes")
 
 
 def _code(problem: Problem, code: str, state_bits: int | None) -> Protocol:
@@ -299,17 +314,19 @@ def _check(
         )
     if min(tokens) < 0:
         raise UsageError("tokens", min(tokens), "must not be negative", "pass 0,1,2,4")
-    work = problem.inputs * problem.queries * max(*tokens, 1)
+    work = problem.inputs * problem.queries * max(*tokens, 1) * max(coins, 1)
     if work > MOST_WORK:
         raise UsageError(
             "n",
             problem.n,
-            f"all inputs, queries and tokens are {work} turns, the cap is {MOST_WORK}",
-            "take a smaller n or fewer tokens",
+            f"all inputs, queries, tokens and coins are {work} turns, the cap is {MOST_WORK}",
+            "take a smaller n, or fewer tokens or coins",
         )
     for name, value in (("machine_seeds", min(machine_seeds)), ("seed", seed)):
         if value < 0:
             raise UsageError(name, value, "must not be negative", "pass 0")
+    if not 0 <= temperature < float("inf"):
+        raise UsageError("temperature", temperature, "must be 0 or more", "pass 0 for greedy")
     if coins < 1:
         raise UsageError("coins", coins, "must be at least 1", "pass 4, say")
     if coins > 1 and not temperature:

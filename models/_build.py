@@ -243,7 +243,7 @@ def build(
             if init:
                 raise
             continue
-        language = _language(cell, config, made, vocabulary, asks=choice == "constructed")
+        language = _language(cell, config, made, vocabulary, asks=choice in cell.by_hand)
         return cell(config, made, language, dtype), choice
     raise UsageError("init", init, f"{cell.name} cannot be made here", "pass weights")
 

@@ -162,6 +162,7 @@ class Cell(ABC):
     summary: ClassVar[str]
     encoding: ClassVar[str] = "bits"
     inits: ClassVar[tuple[str, ...]] = ("random",)
+    by_hand: ClassVar[tuple[str, ...]] = ("constructed",)  # inits that may look at what is asked
     needs_positions: ClassVar[bool] = False  # reads only tokens that tell their position
     optional: ClassVar[tuple[str, ...]] = ()  # parameters that neither scan nor readout demands
     form: ClassVar[str] = "one layer and one direction"
@@ -216,7 +217,7 @@ class Cell(ABC):
         """Return the parameters that `init`, one of `inits`, stands for.
 
         A cell that lists names beside ``random`` and ``constructed`` makes them here. Only
-        constructed parameters may look at what is asked.
+        those that are `by_hand` may look at what is asked.
         """
         if init == "constructed":
             return cls.constructed(config, vocabulary, generator)

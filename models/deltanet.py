@@ -15,8 +15,9 @@ square of a head. State: S, H K V numbers, and the convolutions' last d_conv - 1
 
 Constructed parameters (V = 1, bits with positions, no convolutions): position a writes in
 head a mod H, under its own axis of the K while n <= H K, so that S holds the bits
-themselves; beyond, under random signs. Its value is +-0.278, since silu goes no lower. A
-query of one bit reads its key and writes nothing. D grows to the 2 n + 1 that they need.
+themselves; beyond, under random signs, as they are from the start with ``--init
+random_keys``. Its value is +-0.278, since silu goes no lower. A query of one bit reads its
+key and writes nothing. D grows to the 2 n + 1 that they need.
 
 Schlag, Irie and Schmidhuber (2021); Yang, Wang, Zhang, Shen and Kim (2024), "Parallelizing
 linear transformers with the delta rule over sequence length".
@@ -79,7 +80,8 @@ class DeltaNet(LayerCell):
     name: ClassVar[str] = "deltanet"
     summary: ClassVar[str] = "delta rule: writing replaces what the key held"
     encoding: ClassVar[str] = "pairs"
-    inits: ClassVar[tuple[str, ...]] = ("constructed", "random")
+    inits: ClassVar[tuple[str, ...]] = ("constructed", "random", "random_keys")
+    by_hand: ClassVar[tuple[str, ...]] = ("constructed", "random_keys")
     layer = DeltaNetLayer
     Config = DeltaNetConfig
     published = (
@@ -104,20 +106,44 @@ class DeltaNet(LayerCell):
     def constructed(
         cls, config: DeltaNetConfig, vocabulary: Vocabulary, generator: np.random.Generator
     ) -> Weights:
-        """Return orthogonal or random sign keys, and the queries that read them."""
+        """Return orthogonal or, beyond H K positions, random sign keys, and their queries."""
+        return cls._keyed("constructed", config, vocabulary, generator)
+
+    @classmethod
+    def parameters(
+        cls,
+        init: str,
+        config: DeltaNetConfig,
+        vocabulary: Vocabulary,
+        generator: np.random.Generator,
+    ) -> Weights:
+        """Return parameters; with ``random_keys`` constructed ones whose keys are random signs."""
+        if init == "random_keys":
+            return cls._keyed(init, config, vocabulary, generator)
+        return super().parameters(init, config, vocabulary, generator)
+
+    @classmethod
+    def _keyed(
+        cls,
+        init: str,
+        config: DeltaNetConfig,
+        vocabulary: Vocabulary,
+        generator: np.random.Generator,
+    ) -> Weights:
         fits = config.d_value == 1 and config.taps == 0
         if not (vocabulary.positional and vocabulary.symbols == 2 and fits):
             raise UsageError(
                 "init",
-                "constructed",
+                init,
                 "deltanet is constructed for bits with positions, d_value = 1 and no convolutions",
                 "use the encoding pairs on a problem of bits, or init random",
             )
         n, H, K = vocabulary.length, config.heads, config.d_key
+        axes = init == "constructed" and n <= H * K
         keys = np.zeros((n, H, K))
         for a in range(n):
             signs = np.where(generator.integers(0, 2, K) == 1, HIGH, LOW)
-            keys[a, a % H] = FAR * np.eye(K)[a // H] if n <= H * K else signs
+            keys[a, a % H] = FAR * np.eye(K)[a // H] if axes else signs
         columns = keys.reshape(n, H * K).T
         width = max(config.width, 2 * n + 1)  # a number a key, a number a query, the value
         weights = {

@@ -1,24 +1,49 @@
 """Linear attention: an associative memory that is a sum of outer products.
 
-    S' = S + k v^T,    o_r = q_r S'
+    S' = g S + k v^T,    o_r = q_r S'
 
-K key and V value dimensions, R query heads that share keys and values; k, v and q are
-columns of ``k_proj.weight`` (K, vocabulary), ``v_proj.weight`` (V, vocabulary) and
-``q_proj.weight`` (R K, vocabulary). State: S, K V numbers, unbounded.
+g = 1 unless ``--set decay=0.97`` or the like says so. K key and V value dimensions, R query
+heads that share keys and values; k, v and q are columns of ``k_proj.weight`` (K,
+vocabulary), ``v_proj.weight`` (V, vocabulary) and ``q_proj.weight`` (R K, vocabulary).
+State: S, K V numbers, unbounded while g = 1.
 
 With the normaliser (normalise = 1) keys and queries pass the feature map elu(x) + 1, so
 that weights are positive, and the output is their mean:
 
-    z' = z + phi(k),    o_r = phi(q_r) S' / (phi(q_r) . z' + 1e-10)
+    z' = g z + phi(k),    o_r = phi(q_r) S' / (phi(q_r) . z' + 1e-10)
 
 which adds z, K numbers, to the state.
 
 Constructed parameters (V = 1, bits with positions): position a has key k_a and its
 bit b the value 2b - 1. While n <= K the keys are unit vectors, so that S holds the
-bits themselves; beyond, they are random signs, and bit a is read by the sign of
-k_a . S, right with probability about Phi(sqrt(K / (n - 1))) before quantisation. A
-query token writes nothing (k = v = 0) and carries one query head for each bit of its
-parity: with u = (-1)^bit, the answer's sign is the product of the heads.
+bits themselves; beyond, they are random signs, as they are from the start with
+``--init random_keys``. Bit a is read by the sign of k_a . S. A query token writes nothing
+(k = v = 0) and carries one query head for each bit of its parity: with u = (-1)^bit, the
+answer's sign is the product of the heads.
+
+How often is a random key read rightly? With values u = +-1, g = 1 and j the bit asked,
+
+    u_j k_j . S = K + sum_(i != j) u_i u_j k_i . k_j,
+
+and each of the n - 1 products k_i . k_j is a sum of K fair signs, independent of the others
+(k_j being given) and of the values: the sum has mean 0 and variance K (n - 1). Taken as
+normal, which is the only approximation, bit j is right with probability
+
+    Phi(sqrt(K / (n - 1))),   Phi the normal distribution function.
+
+With g < 1 the signal is g^a K at age a and the variance K (sum_b g^(2b) - g^(2a)) over all
+ages b = 0..n-1, that is with SNR_a = K g^(2a) / (sum_b g^(2b) - g^(2a))
+
+    success = mean over a of Phi(sqrt(SNR_a)).
+
+When no age dominates the sum, the SNR_a add up to K whatever g is, and Phi(sqrt(.)) is
+concave: for equally likely queries g = 1 is best, and forgetting only moves the knowledge.
+
+Of a sign bit a number instead of S: S_c = k_jc u_j + T with T a sum of n - 1 fair signs, so
+E[k_jc u_j sign S_c] = E[sign(1 + T)], about sqrt(2 / (pi n)) for large n. K of these, each
+with variance about 1, make
+
+    Phi(sqrt(2 K / (pi n))).
 
 Katharopoulos et al. (2020); without its feature map and normaliser unless asked for.
 """
@@ -27,7 +52,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -42,11 +67,12 @@ from statebound.models._vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class LinearAttentionConfig(Config):
-    """K by V, and whether there is a normaliser (0 or 1)."""
+    """K by V, whether there is a normaliser (0 or 1), and g as text."""
 
     d_key: int
     d_value: int
     normalise: int = 0
+    decay: str = "1"
 
     @property
     def numbers(self) -> int:
@@ -54,21 +80,41 @@ class LinearAttentionConfig(Config):
         return self.d_key * (self.d_value + self.normalise)
 
     @classmethod
-    def of(cls, numbers: int, settings: Mapping[str, int]) -> Self:
-        """V is 1 unless set, and there is no normaliser."""
+    def of(cls, numbers: int, settings: Mapping[str, Any]) -> Self:
+        """V is 1 unless set, there is no normaliser and no decay."""
         cls.check_settings(settings)
+        decay = cls.rate(settings)
         d_value = settings.get("d_value", 1)
         if d_value < 1:
             raise UsageError("set", f"d_value={d_value}", "must be positive", "pass 1 or more")
         normalise = cls.flag(settings)
         step = d_value + normalise
         d_key = settings.get("d_key", multiple_of(numbers, step, "linear_attention"))
-        return cls(d_key, d_value, normalise)
+        return cls(d_key, d_value, normalise, decay)
+
+    def settings(self) -> dict[str, int | str]:
+        """Return the settings; a decay of 1 is none."""
+        settings = super().settings()
+        if self.decay == "1":
+            del settings["decay"]
+        return settings
 
     @staticmethod
-    def flag(settings: Mapping[str, int]) -> int:
+    def rate(settings: Mapping[str, Any]) -> str:
+        """Return the setting ``decay``, a number in (0, 1], as text."""
+        text = str(settings.get("decay", 1))
+        try:
+            held = 0 < float(text) <= 1
+        except ValueError:
+            held = False
+        if not held:
+            raise UsageError("set", f"decay={text}", "must be in (0, 1]", "write decay=0.97")
+        return "1" if float(text) == 1 else text
+
+    @staticmethod
+    def flag(settings: Mapping[str, Any]) -> int:
         """Return the setting ``normalise``, 0 or 1."""
-        normalise = settings.get("normalise", 0)
+        normalise = int(settings.get("normalise", 0))
         if normalise > 1:
             raise UsageError("set", f"normalise={normalise}", "must be 0 or 1", "pass 0 or 1")
         return normalise
@@ -85,7 +131,8 @@ class LinearAttention(Cell):
     name: ClassVar[str] = "linear_attention"
     summary: ClassVar[str] = "sum of outer products k v^T"
     encoding: ClassVar[str] = "pairs"
-    inits: ClassVar[tuple[str, ...]] = ("constructed", "random")
+    inits: ClassVar[tuple[str, ...]] = ("constructed", "random", "random_keys")
+    by_hand: ClassVar[tuple[str, ...]] = ("constructed", "random_keys")
     Config = LinearAttentionConfig
     layer = LinearLayer
 
@@ -105,7 +152,7 @@ class LinearAttention(Cell):
             self.fields = (*self.fields, Field("z", (K,)))
         self._u: Array = np.ascontiguousarray((k[:, None] * v[None]).reshape(K * V, -1))
         self._k: Array = k
-        self._a: Array = np.ones(K * V, self.dtype)
+        self._a: Array = np.full(K * V, float(config.decay), self.dtype)
 
     @classmethod
     def shapes(
@@ -125,11 +172,12 @@ class LinearAttention(Cell):
         return {"q_proj.weight": (None, vocabulary.size)}
 
     @classmethod
-    def config_of(cls, weights: Weights, settings: Mapping[str, int]) -> LinearAttentionConfig:
-        """Read K and V off the two maps."""
+    def config_of(cls, weights: Weights, settings: Mapping[str, Any]) -> LinearAttentionConfig:
+        """Read K and V off the two maps; the rest is in the settings."""
         LinearAttentionConfig.check_settings(settings)
         K, V = weights["k_proj.weight"].shape[0], weights["v_proj.weight"].shape[0]
-        return LinearAttentionConfig(K, V, LinearAttentionConfig.flag(settings))
+        flag, rate = LinearAttentionConfig.flag(settings), LinearAttentionConfig.rate(settings)
+        return LinearAttentionConfig(K, V, flag, rate)
 
     @classmethod
     def random(
@@ -152,18 +200,42 @@ class LinearAttention(Cell):
         vocabulary: Vocabulary,
         generator: np.random.Generator,
     ) -> Weights:
-        """Return orthogonal or random sign keys, and the queries that read them."""
+        """Return orthogonal or, beyond K positions, random sign keys, and queries to read them."""
+        return cls._keyed("constructed", config, vocabulary, generator)
+
+    @classmethod
+    def parameters(
+        cls,
+        init: str,
+        config: LinearAttentionConfig,
+        vocabulary: Vocabulary,
+        generator: np.random.Generator,
+    ) -> Weights:
+        """Return parameters; with ``random_keys`` constructed ones whose keys are random signs."""
+        if init == "random_keys":
+            return cls._keyed(init, config, vocabulary, generator)
+        return super().parameters(init, config, vocabulary, generator)
+
+    @classmethod
+    def _keyed(
+        cls,
+        init: str,
+        config: LinearAttentionConfig,
+        vocabulary: Vocabulary,
+        generator: np.random.Generator,
+    ) -> Weights:
         plain = config.d_value == 1 and not config.normalise
         if not (vocabulary.positional and vocabulary.symbols == 2 and plain):
             raise UsageError(
                 "init",
-                "constructed",
+                init,
                 "linear_attention is constructed for bits with positions, d_value = 1 and no "
                 "normaliser",
                 "use the encoding pairs on a problem of bits, or init random",
             )
         n, K = vocabulary.length, config.d_key
-        keys = np.eye(K)[:n] if n <= K else 1.0 - 2.0 * generator.integers(0, 2, (n, K))
+        axes = init == "constructed" and n <= K
+        keys = np.eye(K)[:n] if axes else 1.0 - 2.0 * generator.integers(0, 2, (n, K))
         k = np.zeros((K, vocabulary.size))
         v = np.zeros((1, vocabulary.size))
         k[:, : 2 * n] = np.repeat(keys, 2, axis=0).T
@@ -195,7 +267,8 @@ class LinearAttention(Cell):
             state = self.scan(state, np.full((1, 1, LANES), token, np.int32))
             S = state[0][0, :, 0].reshape(K, V)
             outputs.append(q @ S / (q @ state[1][0, :, 0] if normalise else 1.0))
-        return np.stack(outputs), Terms(k, k, v, normalise=normalise)
+        g = np.full(k.shape[:2], np.log(float(self.config.decay)))
+        return np.stack(outputs), Terms(k, k, v, log_decay=g, normalise=normalise)
 
     @property
     def has_readout(self) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from inspect import signature
 from typing import Any, ClassVar
 
@@ -36,6 +37,8 @@ PACKAGE = "statebound.protocols.problems"
 MAX_N = 1 << 20  # every query has a weight in memory
 MOST_LISTED = 1 << 12
 """Exponentially many queries are listed up to so many."""
+MOST_COUNTED = 1 << 20
+"""Answers of all inputs that are looked at, where no formula tells how many rows differ."""
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -161,6 +164,16 @@ class Problem(ABC):
         there are.
         """
         return None
+
+    @cached_property
+    def counted_rows(self) -> int | None:
+        """How many different rows of answers there are, by all inputs; None where those are many.
+
+        Means nothing where the query depends on x.
+        """
+        if self.inputs * self.queries > MOST_COUNTED:
+            return None
+        return len(np.unique(self.answers(self.enumerate(0, self.inputs)), axis=0))
 
     @property
     def deterministic_bits(self) -> int | None:

@@ -49,21 +49,22 @@ def shipped() -> tuple[Shipped, ...]:
     """Return every trained machine in the order of file names."""
     key = str(FOLDER)
     if key not in _LISTED:
-        _LISTED[key] = _list(FOLDER)
+        _LISTED[key] = listed(FOLDER)
     return _LISTED[key]
 
 
-def _list(folder: Traversable) -> tuple[Shipped, ...]:
+def listed(folder: Traversable) -> tuple[Shipped, ...]:
+    """Return every trained machine in a folder, none where there is no folder."""
     if not folder.is_dir():
         return ()
     found = sorted((f for f in folder.iterdir() if f.name.endswith(ENDING)), key=lambda f: f.name)
-    listed = []
+    every = []
     for file in found:
         with file.open("rb") as held:
             head = held.read(8)
             head += held.read(min(int.from_bytes(head, "little"), checkpoints.MOST_HEADER))
-        listed.append(Shipped(file, checkpoints.read_about(head, file.name)))
-    return tuple(listed)
+        every.append(Shipped(file, checkpoints.read_about(head, file.name)))
+    return tuple(every)
 
 
 def of(

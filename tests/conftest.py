@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -17,6 +18,22 @@ IN_CI = os.environ.get("STATEBOUND_CI") == "1"
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("ci" if IN_CI else "local")
+
+WITH_ZOO = ("trained", "training")  # folders whose tests see the trained machines that are shipped
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_trained_machines(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[None]:
+    """Elsewhere a test that names no parameters means drawn or constructed ones, at any size."""
+    if Path(request.path).parent.name in WITH_ZOO:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        empty = tmp_path_factory.getbasetemp() / "no_zoo"
+        patch.setattr("statebound.reductions.zoo.FOLDER", empty)
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,12 +16,16 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     from statebound.errors import StateboundError, UsageError
     from statebound.experiments.cli import (  # noqa: F401  (adds the verbs)
+        audit,
         capacity,
         commands,
         demo,
         hierarchy,
+        leaderboard,
+        learn,
         lists,
         shows,
+        subject,
         think,
         train,
     )

@@ -12,6 +12,16 @@ from statebound.experiments.cli.app import app
 from statebound.experiments.cli.options import JSON
 
 INCOMPLETE = 4
+MACHINES = (  # known without loading the constructions
+    "busy-beaver-3",
+    "busy-beaver-3-ones",
+    "busy-beaver-4",
+    "counter",
+    "increment",
+    "multiply",
+    "palindrome",
+    "parentheses",
+)
 
 demo = typer.Typer(rich_markup_mode=None, help="Show a construction at work; alone, list them.")
 app.add_typer(demo, name="demo")
@@ -35,7 +45,9 @@ def listed(context: typer.Context, *, as_json: JSON = False) -> None:
 
 @demo.command()
 def turing(
-    machine: Annotated[str, typer.Argument(help="A machine's name, or a file that ends in .tm.")],
+    machine: Annotated[
+        str, typer.Argument(help=f"{', '.join(MACHINES)}, or a file that ends in .tm.")
+    ],
     *,
     text: Annotated[str, typer.Option("--input", help="What is on the tape.")] = "",
     by: Annotated[str, typer.Option("--by", help="hybrid or regex.")] = "hybrid",

@@ -35,10 +35,12 @@ def think(
     *,
     n: Annotated[int, typer.Option("--n", help="Size; all inputs are enumerated.")] = 10,
     models: Annotated[
-        str | None, typer.Option("--models", help="Comma-separated, or none; random parameters.")
+        str | None,
+        typer.Option("--models", help="Comma-separated, or none (four models); random parameters."),
     ] = None,
     codes: Annotated[
-        str | None, typer.Option("--codes", help="linear, hamming, golay, or none.")
+        str | None,
+        typer.Option("--codes", help="linear, hamming, golay, or none (linear, for bits)."),
     ] = None,
     numbers: Annotated[
         int | None, typer.Option("--numbers", help="Total of numbers in the state.")
@@ -73,15 +75,18 @@ def think(
     as_json: JSON = False,
 ) -> int:
     """Let Bob think aloud after the handoff: what his tokens buy, and what they cannot."""
+    from statebound.experiments import results
     from statebound.experiments import think as work
     from statebound.experiments.plot import check_style
 
     check_style(style)
+    if out is not None:
+        results.check_stem(out)
     made = Request(problem, n, query_law=query_law, options=parse_options(options)).make_problem()
     rows = work.think(
         made,
-        models=_names(models, work.MODELS),
-        codes=_names(codes, work.CODES),
+        models=work.MODELS if models is None else _names(models),
+        codes=None if codes is None else _names(codes),
         numbers=numbers,
         bits=bits,
         state_bits=state_bits,
@@ -92,12 +97,13 @@ def think(
         coins=coins,
         seed=seed,
     )
-    figures = [] if out is None else [str(path) for path in work.draw(rows, out, style)]
     broken = work.leaks(rows)
+    if not as_json:  # before the figure, which may fail
+        sys.stdout.write(output.table(work.means(rows), _COLUMNS))
+    figures = [] if out is None else [str(path) for path in work.draw(rows, out, style)]
     if as_json:
         output.data({"rows": rows, "figures": figures, "broken": broken}, compact=True)
     else:
-        sys.stdout.write(output.table(work.means(rows), _COLUMNS))
         for path in figures:
             output.talk(f"wrote {path}")
     for text in broken:
@@ -105,7 +111,5 @@ def think(
     return WALL_BROKEN if broken else 0
 
 
-def _names(given: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
-    if given is None:
-        return default
+def _names(given: str) -> tuple[str, ...]:
     return () if given == "none" else tuple(given.split(","))

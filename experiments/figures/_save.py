@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from statebound import __version__
 from statebound.errors import StateboundError
-from statebound.experiments.results import write_atomically
+from statebound.experiments.results import check_stem, write_atomically
 
 DPI = 200
 _SALT = "statebound"  # names inside an SVG are hashes; a fixed salt repeats them
@@ -41,7 +41,10 @@ def save(figure: Figure, stem: Path, command: str, digest: str) -> list[Path]:
     ------
     StateboundError
         When a file cannot be written; the one that was there before is then intact.
+    UsageError
+        When the stem names no file.
     """
+    check_stem(stem)
     about = {"Description": _printable(command), "Source": f"sha256:{_printable(digest)}"}
     creator = f"statebound {__version__}"
     FigureCanvasAgg(figure)

@@ -69,6 +69,7 @@ _MARKS = {
     "hamming": Mark("p", grow=1.35),
     "golay": Mark("p", filled=False, grow=1.35),
     "truncation": Mark("_", grow=1.6),
+    "partition": Mark("8", filled=False, grow=1.3),
 }
 _SPARE = (
     Mark("1", grow=1.7),

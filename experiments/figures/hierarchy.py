@@ -233,8 +233,12 @@ def _passes(record: Mapping[str, Any], figure: Figure) -> None:
         fontweight="bold",
         color=NOTE,
     )
-    axes.set(ylim=(bottom, None), xlabel="state bits M", ylabel="bits exchanged / n")
+    top = 3 * max(row["ratio"] for row in rows)  # room for the name of the highest
+    axes.set(ylim=(bottom, top), xlabel="state bits M", ylabel="bits exchanged / n")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    bits = [2.0**j for j in range(15)]
+    axes.xaxis.set_major_locator(FixedLocator(bits))
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axes.set_title("Reading again: r passes exchange (2 r - 1) M bits")
 

@@ -105,8 +105,9 @@ def draw(made: dict[str, Any], stem: Path, style: str = "paper") -> list[Path]:
 
 
 def check_drawable(what: str, sizes: Sequence[int] | None, stem: Path, style: str) -> None:
-    """Refuse an unknown style, and what has no figure."""
+    """Refuse an unknown style, a path that names no file, and what has no figure."""
     check_style(style)
+    results.check_stem(stem)
     if what == "ledger":
         raise UsageError("out", stem, "the ledger has no figure", "drop --out")
     if what == "bits" and sizes is not None and len(set(sizes)) == 1:

@@ -228,10 +228,7 @@ class Encoders:
         schedule.descend(self.flat, loss, say, "encoders")
 
     def freeze(self) -> dict[str, Tensor]:
-        """Return the parameters that are kept, and fix the scales that belong to them.
-
-        Matrices are rounded to half precision first where the recipe stores them so.
-        """
+        """Return the parameters that are kept, and fix the scales that belong to them."""
         import torch
 
         recipe = self.recipe
@@ -241,20 +238,12 @@ class Encoders:
         batch = self.examples.batch(self.examples.problem.sample(public, count))
         with torch.no_grad():
             kept = {name: part.detach().clone() for name, part in self.flat.named().items()}
-            if recipe.half:
-                for name in self.cell_names:
-                    kept[name] = halved(kept[name])
             if recipe.regime == "step":
                 self.scales = self.cut.parameters(kept[SCALES])
             else:
                 (state,) = self._passing(kept, batch)
                 self.scales = self.cut.statistics(state)
         return kept
-
-
-def halved(parameter: Tensor) -> Tensor:
-    """Return the parameter (S, ...) as half precision holds it; vectors stay as they are."""
-    return parameter.half().float() if parameter.ndim > 2 else parameter
 
 
 def generator(*seeds: int) -> np.random.Generator:

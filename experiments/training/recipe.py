@@ -56,8 +56,6 @@ class Recipe:
         How many fresh inputs decide which restart is kept.
     examples
         How many different inputs there are to train on; None: as many as steps ask for.
-    half
-        Whether matrices are stored in half precision: they are rounded before Bob is fitted.
     """
 
     problem: str
@@ -87,7 +85,6 @@ class Recipe:
     seed: int = 0
     held: int = 8192
     examples: int | None = None
-    half: bool = False
 
     def __post_init__(self) -> None:
         """Check what can be checked without the problem and the cell.

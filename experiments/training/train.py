@@ -114,29 +114,12 @@ def train(recipe: Recipe, say: Say, command: list[str] | None = None) -> Checkpo
     planned = plan(recipe)
     import torch
 
-    from statebound.experiments.training import bobs
-    from statebound.experiments.training.examples import Examples
-    from statebound.experiments.training.loop import Encoders, generator
     from statebound.experiments.training.measured import measured
 
     begun, used = monotonic(), process_time()
     recipe, problem = planned.recipe, planned.problem
-    with torch_extra.one_thread():
-        examples = Examples(problem, planned.encoding)
-        encoders = Encoders(recipe, examples, planned.cells)
-        stream = examples.stream(recipe.batch, generator(*encoders.source), recipe.examples)
-        whole = recipe.steps + recipe.bob_steps
-        encoders.train(stream, lambda done, _, words: say(done, whole, words))
-        frozen = encoders.freeze()
-        fitted = bobs.fit(
-            encoders, frozen, lambda done, _, words: say(recipe.steps + done, whole, words)
-        )
-        held = bobs.held(encoders, frozen, fitted)
-        best = max(range(len(held)), key=held.__getitem__)
-        blank = {"success": 0.0, "engine": "none"}
-        every = [
-            _checkpoint(planned, encoders, frozen, fitted, at, blank) for at in range(len(held))
-        ]
+    held, every = restarts_of(planned, say)
+    best = max(range(len(held)), key=held.__getitem__)
     found = [measured(problem, each) for each in every]
     restarts = [
         {"seed": seed, "held": value, "success": each["success"]}
@@ -156,6 +139,37 @@ def train(recipe: Recipe, say: Say, command: list[str] | None = None) -> Checkpo
     return replace(chosen, about=replace(chosen.about, measured=reached, provenance=made))
 
 
+def restarts_of(planned: Plan, say: Say) -> tuple[list[float], list[Checkpoint]]:
+    """Train all restarts; return the success of each on held-out inputs, and its checkpoint.
+
+    Raises
+    ------
+    StateboundError
+        When training diverges.
+    """
+    from statebound.experiments.training import bobs
+    from statebound.experiments.training.examples import Examples
+    from statebound.experiments.training.loop import Encoders, generator
+
+    recipe = planned.recipe
+    with torch_extra.one_thread():
+        examples = Examples(planned.problem, planned.encoding)
+        encoders = Encoders(recipe, examples, planned.cells)
+        stream = examples.stream(recipe.batch, generator(*encoders.source), recipe.examples)
+        whole = recipe.steps + recipe.bob_steps
+        encoders.train(stream, lambda done, _, words: say(done, whole, words))
+        frozen = encoders.freeze()
+        fitted = bobs.fit(
+            encoders, frozen, lambda done, _, words: say(recipe.steps + done, whole, words)
+        )
+        held = bobs.held(encoders, frozen, fitted)
+        blank = {"success": 0.0, "engine": "none"}
+        every = [
+            _checkpoint(planned, encoders, frozen, fitted, at, blank) for at in range(len(held))
+        ]
+    return held, every
+
+
 def _checkpoint(
     planned: Plan,
     encoders: Encoders,
@@ -169,17 +183,14 @@ def _checkpoint(
     def array(tensor: Tensor) -> np.ndarray:
         return np.array(tensor[restart].numpy(), np.float32)
 
-    def stored(held: np.ndarray) -> np.ndarray:
-        return held.astype(np.float16) if recipe.half and held.ndim > 1 else held
-
     recipe, cell = planned.recipe, planned.cells[restart]
     assert encoders.scales is not None
     both = zip(encoders.scales, encoders.cut.entries, strict=True)
     scales = [[np.tile(array(part)[0], entries) for part in pair] for pair, entries in both]
     shift, spread = (np.concatenate(parts) for parts in zip(*scales, strict=True))
     first, bias, last, end = (array(fitted[name]) for name in decoder.NAMES)
-    first, last = stored(first / spread), stored(last)
-    bias = bias - first.astype(np.float32) @ shift
+    first = first / spread
+    bias = bias - first @ shift
     if planned.problem.alphabet == 2:  # the score of 1 over that of 0
         last, end = (
             np.stack([np.zeros_like(part), part], 1).reshape(-1, *part.shape[1:])
@@ -202,7 +213,7 @@ def _checkpoint(
     )
     return Checkpoint(
         about,
-        {name: stored(array(frozen[name])) for name in encoders.cell_names},
+        {name: array(frozen[name]) for name in encoders.cell_names},
         encoders.cut.codebooks(encoders.names, encoders.scales, restart),
         ((first, bias), (last, end)),
     )

@@ -3,7 +3,7 @@
 x is a string of n symbols; the query is a string of c - 1 symbols, and the answer the
 symbol right after its last occurrence that has one, or "none", which is numbered last.
 With c = 2 this is associative recall. Two queries overlap in what they ask about, so the
-answers depend on one another; for c > 2 the number of answer tables is not known here.
+answers depend on one another; for c > 2 answer tables are counted while inputs are few.
 
 Index maps to it: write each position as a gram of c - 1 digits, then its value.
 """
@@ -53,7 +53,9 @@ class CGram(Problem):
     """
 
     name: ClassVar[str] = "cgram"
-    cost: ClassVar[str] = "as associative_recall for c = 2, c log2 alphabet for n = c"
+    cost: ClassVar[str] = (
+        "as associative_recall for c = 2, c log2 alphabet for n = c, else counted at small n"
+    )
     query_form: ClassVar[str] = "after=GRAM"
 
     def __init__(self, n: int, c: int = 3, alphabet: int = 2) -> None:
@@ -79,7 +81,7 @@ class CGram(Problem):
         """How many answer tables there are, where that is known."""
         if self.n == self.c:  # one gram and its successor: a table tells both
             return int(self.symbols**self.c)
-        return recall_tables(self.n, self.symbols) if self.c == 2 else None
+        return recall_tables(self.n, self.symbols) if self.c == 2 else self.counted_rows
 
     def answers(self, x: Symbols) -> Symbols:
         """Return what follows the last occurrence of every gram, first symbol lowest."""

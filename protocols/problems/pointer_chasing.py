@@ -44,7 +44,7 @@ class PointerChasing(Problem):
     """
 
     name: ClassVar[str] = "pointer_chasing"
-    cost: ClassVar[str] = "ceil(n log2 n) for 1 hop"
+    cost: ClassVar[str] = "ceil(n log2 n) for 1 hop, else counted to n = 6"
 
     def __init__(self, n: int, hops: int = 2) -> None:
         if not 2 <= n <= 256:
@@ -64,8 +64,8 @@ class PointerChasing(Problem):
 
     @property
     def least_messages(self) -> int | None:
-        """One for each table with one hop; else unknown."""
-        return int(self.n**self.n) if self.hops == 1 else None
+        """One for each table with one hop; else as many as there are powers of tables."""
+        return int(self.n**self.n) if self.hops == 1 else self.counted_rows
 
     def answers(self, x: Symbols) -> Symbols:
         """Return where every start leads."""

@@ -7,8 +7,10 @@ import json
 import pytest
 
 from statebound.errors import StateboundError, UsageError
+from statebound.experiments.cli.demo import MACHINES
 from statebound.experiments.cli.demo import turing as command
 from statebound.experiments.turing import execute, first_difference, read_machine, words
+from statebound.models.constructions.turing import machine_names
 from statebound.models.constructions.turing_hybrid import TuringHybrid
 
 
@@ -74,6 +76,10 @@ def test_a_departure_is_found_wherever_it_is():
         assert first_difference(machine, "", changed, 30) == at + 1
     shorter = type(run)(run.tokens[:-1], run.outcome, run.ledger, run.theorem)
     assert first_difference(machine, "", shorter, 30) == len(run.tokens)
+
+
+def test_the_help_names_every_machine():
+    assert list(MACHINES) == machine_names()
 
 
 def test_bad_requests():

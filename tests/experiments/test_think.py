@@ -233,6 +233,10 @@ def test_rows_are_averages_over_coins_and_the_verb_prints_them(cli, tmp_path):
         (("--coins", 2), "temperature 0"),
         (("--temperature", 1, "--coins", 0), "at least 1"),
         (("--temperature", -1), "0 or more"),
+        (("--temperature", 1, "--coins", 10**9), "the cap is"),
+        (("--models", "gru,", "--codes", "none"), "is not a known name"),
+        (("--codes", "linear,nothing"), "is not a known name"),
+        (("--out", "."), "names no file"),
         (("--seed", -1), "must not be negative"),
         (("--machine-seeds", "-1"), "must not be negative"),
         (("--style", "wide"), "known style"),
@@ -245,6 +249,26 @@ def test_what_makes_no_sense_is_said_in_a_line(cli, words, says):
     assert (done.code, done.out) == (2, "")
     assert says in done.err
     assert done.err.count("\n") == 1
+
+
+def test_the_code_is_there_by_default_where_it_fits():
+    """Its message is the first model's, cut to one bit an answer."""
+    few = think(make("index", 3), models=["gru"], numbers=5, tokens=[0, 1], machine_seeds=[0])
+    assert [(row["protocol"], row["state_bits"]) for row in few] == [
+        *[(None, 5), (None, 5), ("linear", 3), ("linear", 3)]
+    ]
+    chase = make("pointer_chasing", 3)
+    rows = think(chase, models=["gru"], numbers=5, tokens=[0], machine_seeds=[0])
+    assert [row["protocol"] for row in rows] == [None]
+
+
+def test_the_table_is_there_when_the_figure_cannot_be_written(cli, tmp_path):
+    (tmp_path / "file").write_text("")
+    words = ["--n", 4, "--models", "none", "--codes", "linear", "--state-bits", 2]
+    done = cli("think", *words, "--tokens", "0,1", "--out", tmp_path / "file" / "figure")
+    assert done.code == 1
+    assert len(done.out.splitlines()) == 4
+    assert "cannot be written" in done.err
 
 
 def test_problems_whose_answers_cannot_be_listed_alike_are_refused():

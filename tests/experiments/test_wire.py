@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 
+from statebound import registry
 from statebound.errors import StateboundError
 from statebound.experiments import readout, wire
 from statebound.experiments.request import Request, subject
@@ -78,34 +80,72 @@ def test_optimal_bob_counts_the_inputs_of_the_message(cli):
 WORDS = ["index", "--n", "9", "--model", "sliding_window", "--numbers", "5"]
 
 
+# A small size of every problem, and a model or protocol for it
+PAIRS = {
+    "associative_recall": (6, ["--model", "gru", "--numbers", "5", "--bits", "3"]),
+    "augmented_index": (5, ["--model", "sliding_window", "--numbers", "3", "--raw"]),
+    "cgram": (6, ["--model", "rnn", "--regime", "step", "--bits", "2", "--raw"]),
+    "copy": (6, ["--model", "sliding_window", "--numbers", "4"]),
+    "counting": (6, ["--model", "s4d", "--numbers", "8"]),
+    "disjointness": (6, ["--model", "gru", "--numbers", "3", "--encoding", "spelled"]),
+    "equality": (6, ["--protocol", "send_everything", "--raw"]),
+    "greater_than": (6, ["--model", "rnn", "--numbers", "4"]),
+    "index": (9, ["--model", "linear_attention", "--bits", "3"]),
+    "istree": (11, ["--model", "gru", "--numbers", "5", "--raw"]),
+    "mqar": (3, ["--model", "linear_attention", "--numbers", "6", "--encoding", "pairs"]),
+    "noisy_recall": (4, ["--model", "rnn", "--numbers", "6", "--bits", "4"]),
+    "phonebook": (3, ["--protocol", "truncation", "--state-bits", "4", "--raw"]),
+    "pointer_chasing": (5, ["--model", "gru", "--numbers", "7"]),
+    "sparse_averaging": (6, ["--model", "s4d", "--numbers", "4", "--raw"]),
+    "word_problem": (8, ["--model", "rnn", "--numbers", "4", "--init", "random"]),
+}
+OPTIONS = {"copy": {"credit": "symbol"}, "phonebook": {"base": 4, "credit": "digit"}}
+OPTIONS |= {"noisy_recall": {"flips": 1}}
+
+
+def test_every_problem_is_tried_by_two_processes():
+    assert sorted(PAIRS) == registry.names("statebound.protocols.problems")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "words",
-    [
-        WORDS,
-        ["istree", "--n", "11", "--model", "gru", "--numbers", "5", "--raw"],
-        ["index", "--n", "9", "--model", "linear_attention", "--bits", "3"],
-    ],
-    ids=lambda w: w[4],
-)
-def test_two_processes(words):
+@pytest.mark.parametrize("problem", registry.names("statebound.protocols.problems"))
+def test_two_processes(problem, tmp_path):
+    """Bob's process is given his arguments and the pipe; the bytes on it are counted."""
+    n, words = PAIRS[problem]
     raw = [w for w in words if w == "--raw"]
-    base = [w for w in words if w != "--raw"]
+    chosen = [w for w in words if w != "--raw"]
+    options = OPTIONS.get(problem, {})
+    given = {
+        name.removeprefix("--").replace("-", "_"): int(value) if value.isdecimal() else value
+        for name, value in zip(chosen[::2], chosen[1::2], strict=True)
+    }
+    protocol = subject(Request(problem, n, options=options, **given))
+    generator = np.random.default_rng(len(problem))
+    x = protocol.problem.sample(generator, 1)
+    query = int(protocol.problem.draw(generator, x, 1)[0, 0])
+    text, asked = protocol.problem.text(x[0]), protocol.problem.query_text(query)
+    spelled = [part for k, v in options.items() for part in ("--option", f"{k}={v}")]
+    machine = shlex.join([problem, "--n", str(n), *chosen, *spelled, *raw])
     command = shlex.join([sys.executable, "-m", "statebound"])
-    machine = shlex.join(words)
-    pipe = f"{command} alice {machine} --x 101101001 | {command} bob {machine} --query 7"
-    done = subprocess.run(["sh", "-c", pipe], capture_output=True, text=True, check=True)
-    given = {"problem": base[0], "n": int(base[2]), "model": base[4]}
-    if len(base) > 5:
-        given[base[5].removeprefix("--")] = int(base[6])
-    protocol = subject(Request(**given))
-    message = protocol.encode(protocol.problem.parse("101101001"))
-    answer, _ = wire.reply(protocol, message, 6, None)
-    assert done.stdout == f"{answer}\n"
-    if raw:
-        count = f"{command} alice {machine} --x 101101001 | wc -c"
-        done = subprocess.run(["sh", "-c", count], capture_output=True, text=True, check=True)
-        assert int(done.stdout) == protocol.message_bytes
+    for name in ("alice", "bob"):
+        (tmp_path / name).mkdir()
+    pipe = (
+        f"(cd alice; exec {command} alice {machine} --x {shlex.quote(text)}) | tee crossed | "
+        f"(cd bob; exec {command} bob {machine} --query {shlex.quote(asked)} --json)"
+    )
+    done = subprocess.run(
+        ["sh", "-c", pipe], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    message = protocol.encode(x)
+    answer, bob = wire.reply(protocol, message, query, None)
+    said = json.loads(done.stdout)
+    assert (said["answer"], said["bob"]) == (answer, bob)
+    assert said["message"] == message.tobytes().hex()
+    crossed = (tmp_path / "crossed").read_bytes()
+    assert crossed.endswith(message.tobytes())
+    header = b"" if raw else wire.header(protocol)
+    assert len(crossed) == len(header) + protocol.message_bytes
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["alice", "bob", "crossed"]
 
 
 def broken(sent: bytes):

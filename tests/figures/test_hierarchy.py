@@ -89,6 +89,8 @@ def test_passes_are_those_of_the_rows(records):
     one = made | {"sizes": [16], "rows": [row for row in made["rows"] if row["n"] == 16]}
     (axes,) = hierarchy.make(one).axes
     assert "r = 1" in [text.get_text() for text in axes.texts]
+    most = next(text for text in axes.texts if text.get_text().startswith("r = "))
+    assert most.get_window_extent().y1 < axes.bbox.y1
 
 
 def test_names_are_parted_by_the_least_moves():

@@ -152,6 +152,22 @@ def test_the_cost_of_never_erring_is_exact(case):
     assert problem.deterministic_bits == ceil(log2(found))
 
 
+def test_rows_are_counted_where_no_formula_is_known():
+    """Squares of tables from the definition; recall of grams from a dictionary."""
+    for n in (2, 3, 4):
+        tables = itertools.product(range(n), repeat=n)
+        squares = {tuple(f[f[s]] for s in range(n)) for f in tables}
+        assert make("pointer_chasing", n, {"hops": 2}).least_messages == len(squares)
+    assert make("pointer_chasing", 6, {"hops": 2}).least_messages == 13356
+    assert make("pointer_chasing", 7, {"hops": 2}).least_messages is None
+    for n in (4, 7):
+        told = {
+            frozenset({x[a : a + 2]: x[a + 2] for a in range(n - 2)}.items())
+            for x in itertools.product(range(2), repeat=n)
+        }
+        assert make("cgram", n, {"c": 3}).least_messages == len(told)
+
+
 @pytest.mark.parametrize("n", [4, 5, 8])
 def test_istree_is_whether_the_graph_is_a_tree(n):
     """Every input and every query, judged by another library's definition of a tree."""

@@ -7,6 +7,7 @@ import doctest
 import importlib
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -74,9 +75,24 @@ def test_a_row_is_documented_field_by_field():
     assert sorted(documented) == sorted(row)
 
 
+def linked(page: Path) -> list[str]:
+    """Return the local targets of a page's links."""
+    parts = page.read_text(encoding="utf-8").split("](")[1:]
+    targets = [part.partition(")")[0].partition("#")[0] for part in parts]
+    return [target for target in targets if not target.startswith("https://")]
+
+
 def test_links_lead_somewhere():
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        for part in page.read_text(encoding="utf-8").split("](")[1:]:
-            target = part.partition(")")[0]
-            if not target.startswith("https://"):
-                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        for target in linked(page):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_leads_to_every_page():
+    found, ahead = set(), [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop()
+        if page.suffix == ".md" and page not in found:
+            found.add(page)
+            ahead += [(page.parent / target).resolve() for target in linked(page)]
+    assert set((ROOT / "docs").glob("*.md")) - found == set()

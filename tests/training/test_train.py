@@ -38,7 +38,7 @@ def tensors(checkpoint):
     [
         {},
         {"regime": "step", "bits": 2},
-        {"model": "mamba", "numbers": 8, "encoding": "pairs", "bits": 2, "half": True},
+        {"model": "mamba", "numbers": 8, "encoding": "pairs", "bits": 2},
         {"model": "lstm", "regime": "step", "encoding": "keyed"},
         {"model": "mamba", "numbers": 6, "regime": "step", "settings": {"d_state": 1, "d_conv": 3}},
         {"model": "s4d", "options": {"alphabet": 3}, "n": 4, "draws": {"log_dt": [-1.0, 0.0]}},

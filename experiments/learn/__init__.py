@@ -1,0 +1,1 @@
+"""What training finds and what it does not: more examples, other lengths, a hybrid."""
