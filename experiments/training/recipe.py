@@ -77,7 +77,7 @@ class Recipe:
     clip: float = 1.0
     dither: float = 1.0
     still: float = 0.7
-    soften: float = 0.5
+    soften: float = 0.0
     decoder: int = 128
     bob: int = 64
     bob_steps: int = 600
@@ -145,12 +145,12 @@ class Recipe:
         """
         known = {f.name for f in fields(cls)}
         held = {name: value for name, value in data.items() if name != "schema"}
-        unknown = sorted(set(held) - known)
+        unknown = sorted(set(held) - known) or sorted({"problem", "n"} - set(held))
         if unknown or data.get("schema", SCHEMA) != SCHEMA:
             raise UsageError(
                 "recipe",
                 ", ".join(unknown) or data.get("schema"),
-                "is no part of a recipe of this version",
+                "is no part of a recipe of this version, or is missing",
                 f"choose from {', '.join(sorted(known))}",
             )
         if "seeds" in held:

@@ -62,6 +62,11 @@ def test_an_unknown_part_of_a_recipe_is_refused():
         Recipe.of({"problem": "index", "n": 4, "color": 1})
 
 
+def test_a_recipe_without_its_problem_is_refused():
+    with pytest.raises(UsageError, match="problem"):
+        Recipe.of({"n": 4})
+
+
 def test_without_torch_there_is_a_remedy(monkeypatch):
     monkeypatch.setattr(torch_extra, "find_spec", lambda name: None)
     with pytest.raises(StateboundError, match=r"pip install 'statebound\[torch\]'"):
