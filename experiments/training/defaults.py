@@ -18,7 +18,7 @@ _MODELS: dict[str, dict[str, Any]] = {
     "deltanet": {"settings": {"width": 16}},
     "mamba": {"settings": {"d_state": 1, "d_conv": 1, "d_model": 16}},
 }
-_STEP: dict[str, Any] = {"steps": 1600, "rate": 0.02}
+_STEP: dict[str, Any] = {"steps": 1600, "rate": 0.02, "soften": 0.5}
 
 
 def recommended(model: str, n: int, regime: str = "handoff") -> dict[str, Any]:

@@ -181,8 +181,14 @@ class Encoders:
             spread = torch.cat([d for _, d in found], 2)
             w[SCALES].copy_(torch.cat([shift, spread.log()], 1))
 
-    def encode(self, w: dict[str, Tensor], batch: Batch, dither: float = 0.0) -> Tensor:
-        """Return rounded y of the messages, (S, B, numbers)."""
+    def encode(
+        self, w: dict[str, Tensor], batch: Batch, dither: float = 0.0, hard: float = 1.0
+    ) -> Tensor:
+        """Return rounded y of the messages, (S, B, numbers).
+
+        Dither, in bins, is added to what is handed over; `hard` tells how far a state is moved
+        to its quantised one between tokens.
+        """
         import torch
 
         choices = self.twin.table(w)[:, self.examples.choices]
@@ -198,9 +204,11 @@ class Encoders:
         state = self.twin.start(len(choices), B, choices)
         y = choices.new_zeros(())
         for row in rows_of(choices, batch.picks).split(1, 1):
-            state = self.twin.scan(state, w, row)
-            y, _ = self.cut.rounded(state, scales)
-            state = self.cut.settled(state, y, scales)
+            new = self.twin.scan(state, w, row)
+            y, _ = self.cut.rounded(new, scales)
+            state = self.cut.settled(new, y, scales)
+            if hard < 1:
+                state = tuple(a.lerp(b, hard) for a, b in zip(new, state, strict=True))
         return y
 
     def train(self, stream: Iterator[Batch], say: Say) -> None:
@@ -211,7 +219,8 @@ class Encoders:
         def loss(w: dict[str, Tensor], done: float) -> Tensor:
             batch = next(stream)
             fade = max(0.0, 1 - done / recipe.still) if recipe.still else 0.0
-            y = self.encode(w, batch, recipe.dither * fade)
+            hard = min(1.0, done / recipe.soften) if recipe.soften else 1.0
+            y = self.encode(w, batch, recipe.dither * fade, hard)
             hinge = recipe.loss == "hinge" or (recipe.loss == "mix" and done >= recipe.share)
             return decoder.losses(decoder.scores(w, 2 * y), batch, hinge=hinge)
 

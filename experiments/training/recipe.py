@@ -42,6 +42,9 @@ class Recipe:
     dither, still
         Uniform noise before rounding, this many bins wide, that falls linearly to 0 at this
         share of the steps; handoff only.
+    soften
+        Share of the steps over which quantising between tokens fades in: what goes on is
+        (1 - l) s + l Q(s), l rising linearly from 0 to 1; step only.
     decoder
         Hidden units of the Bob that trains along.
     bob, bob_steps
@@ -74,6 +77,7 @@ class Recipe:
     clip: float = 1.0
     dither: float = 1.0
     still: float = 0.7
+    soften: float = 0.0
     decoder: int = 128
     bob: int = 64
     bob_steps: int = 600
@@ -103,10 +107,13 @@ class Recipe:
                 raise UsageError(name, getattr(self, name), "must be at least 1", "pass 1 or more")
         if self.examples is not None and self.examples < 2:
             raise UsageError("examples", self.examples, "must be at least 2", "pass 2 or more")
-        if not (self.rate > 0 and self.clip > 0 and 0 <= self.share <= 1):
-            raise UsageError(
-                "rate", self.rate, "rate and clip must be positive, share 0 to 1", "pass 0.01"
-            )
+        if not (self.rate > 0 and self.clip > 0):
+            raise UsageError("rate", self.rate, "rate and clip must be positive", "pass 0.01")
+        for name in ("share", "still", "soften"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(
+                    name, getattr(self, name), "must be a share of the steps", "pass 0 to 1"
+                )
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise UsageError("seeds", self.seeds, "must be different seeds", "pass 0..2")
         if len(self.seeds) > MOST_RESTARTS or min(*self.seeds, self.seed, 0) < 0:
@@ -138,12 +145,12 @@ class Recipe:
         """
         known = {f.name for f in fields(cls)}
         held = {name: value for name, value in data.items() if name != "schema"}
-        unknown = sorted(set(held) - known)
+        unknown = sorted(set(held) - known) or sorted({"problem", "n"} - set(held))
         if unknown or data.get("schema", SCHEMA) != SCHEMA:
             raise UsageError(
                 "recipe",
                 ", ".join(unknown) or data.get("schema"),
-                "is no part of a recipe of this version",
+                "is no part of a recipe of this version, or is missing",
                 f"choose from {', '.join(sorted(known))}",
             )
         if "seeds" in held:

@@ -74,11 +74,11 @@ def made(path: Path, recipe: Recipe) -> bool:
 
     if not path.is_file():
         return False
-    try:
-        held = read(path.read_bytes(), path.name).about
+    try:  # parts that a recipe does not name are as their defaults
+        held = Recipe.of(read(path.read_bytes(), path.name).about.recipe)
     except UsageError:
         return False
-    return held.recipe == plan(recipe).recipe.plain()
+    return held == plan(recipe).recipe
 
 
 class _TooLongError(StateboundError):

@@ -36,6 +36,7 @@ def test_a_recipe_is_its_json():
         {"steps": 0},
         {"examples": 1},
         {"rate": 0.0},
+        {"soften": 1.5},
         {"seeds": ()},
         {"seeds": (1, 1)},
         {"seeds": (-1,)},
@@ -59,6 +60,11 @@ def test_what_has_no_meaning_is_refused(change):
 def test_an_unknown_part_of_a_recipe_is_refused():
     with pytest.raises(UsageError, match="color"):
         Recipe.of({"problem": "index", "n": 4, "color": 1})
+
+
+def test_a_recipe_without_its_problem_is_refused():
+    with pytest.raises(UsageError, match="problem"):
+        Recipe.of({"n": 4})
 
 
 def test_without_torch_there_is_a_remedy(monkeypatch):

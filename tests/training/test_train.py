@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -180,6 +181,10 @@ def test_the_zoo_goes_on_where_it_was(tmp_path):
     assert zoo.make(recipes[:1], tmp_path, 60.0, said.append) == (0, 0)
     assert path.stat().st_mtime_ns == before
     assert "there already" in said[-1]
+    held = read(path.read_bytes())
+    older = {k: v for k, v in held.about.recipe.items() if k != "soften"}
+    path.write_bytes(write(replace(held, about=replace(held.about, recipe=older))))
+    assert zoo.make(recipes[:1], tmp_path, 60.0, said.append) == (0, 0)  # a part at its default
     path.write_bytes(b"torn")
     assert zoo.make(recipes[:1], tmp_path, 60.0, said.append) == (1, 0)
     assert zoo.make(recipes[1:], tmp_path, 60.0, said.append) == (1, 0)  # another recipe
