@@ -31,10 +31,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from statebound.errors import UsageError
 from statebound.models._cell import Array, Weights
 from statebound.models._delta import DeltaLayer, drawn, taps_of
 from statebound.models._heads import ConvConfig, parts
+from statebound.models._keyed import KeyedCell
 from statebound.models._layer import LayerCell
 from statebound.models._linear import linear
 from statebound.models._pointwise import rms
@@ -74,14 +74,13 @@ class DeltaNetLayer(DeltaLayer):
         return linear(self._w["o_proj.weight"], rms(reads, self.config.heads) * scale)
 
 
-class DeltaNet(LayerCell):
+class DeltaNet(KeyedCell, LayerCell):
     """The delta rule."""
 
     name: ClassVar[str] = "deltanet"
     summary: ClassVar[str] = "delta rule: writing replaces what the key held"
     encoding: ClassVar[str] = "pairs"
-    inits: ClassVar[tuple[str, ...]] = ("constructed", "random", "random_keys")
-    by_hand: ClassVar[tuple[str, ...]] = ("constructed", "random_keys")
+    key_form: ClassVar[str] = "d_value = 1 and no convolutions"
     layer = DeltaNetLayer
     Config = DeltaNetConfig
     published = (
@@ -103,43 +102,22 @@ class DeltaNet(LayerCell):
         super().__init__(replace(config, width=width), weights, vocabulary, dtype)
 
     @classmethod
-    def constructed(
-        cls, config: DeltaNetConfig, vocabulary: Vocabulary, generator: np.random.Generator
-    ) -> Weights:
-        """Return orthogonal or, beyond H K positions, random sign keys, and their queries."""
-        return cls._keyed("constructed", config, vocabulary, generator)
+    def takes_keys(cls, config: DeltaNetConfig) -> bool:
+        """Whether values are numbers, and nothing is convolved."""
+        return config.d_value == 1 and config.taps == 0
 
     @classmethod
-    def parameters(
+    def keyed(
         cls,
-        init: str,
         config: DeltaNetConfig,
         vocabulary: Vocabulary,
         generator: np.random.Generator,
+        *,
+        orthogonal: bool,
     ) -> Weights:
-        """Return parameters; with ``random_keys`` constructed ones whose keys are random signs."""
-        if init == "random_keys":
-            return cls._keyed(init, config, vocabulary, generator)
-        return super().parameters(init, config, vocabulary, generator)
-
-    @classmethod
-    def _keyed(
-        cls,
-        init: str,
-        config: DeltaNetConfig,
-        vocabulary: Vocabulary,
-        generator: np.random.Generator,
-    ) -> Weights:
-        fits = config.d_value == 1 and config.taps == 0
-        if not (vocabulary.positional and vocabulary.symbols == 2 and fits):
-            raise UsageError(
-                "init",
-                init,
-                "deltanet is constructed for bits with positions, d_value = 1 and no convolutions",
-                "use the encoding pairs on a problem of bits, or init random",
-            )
+        """Return maps that write a position's bit under its key, and read it by its query."""
         n, H, K = vocabulary.length, config.heads, config.d_key
-        axes = init == "constructed" and n <= H * K
+        axes = orthogonal and n <= H * K
         keys = np.zeros((n, H, K))
         for a in range(n):
             signs = np.where(generator.integers(0, 2, K) == 1, HIGH, LOW)

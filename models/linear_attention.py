@@ -57,9 +57,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from statebound.errors import UsageError
-from statebound.models._cell import Array, Cell, Config, Field, State, Tokens, Weights, multiple_of
+from statebound.models._cell import Array, Config, Field, State, Tokens, Weights, multiple_of
 from statebound.models._diagonal import real_scan
 from statebound.models._dual import Terms
+from statebound.models._keyed import KeyedCell
 from statebound.models._lanes import LANES
 from statebound.models._linear_attention import LinearLayer
 from statebound.models._vocabulary import Vocabulary
@@ -125,14 +126,13 @@ def features(x: Array) -> Array:
     return np.where(x > 0, x + 1, np.exp(np.minimum(x, 0)))
 
 
-class LinearAttention(Cell):
+class LinearAttention(KeyedCell):
     """The linear attention layer."""
 
     name: ClassVar[str] = "linear_attention"
     summary: ClassVar[str] = "sum of outer products k v^T"
     encoding: ClassVar[str] = "pairs"
-    inits: ClassVar[tuple[str, ...]] = ("constructed", "random", "random_keys")
-    by_hand: ClassVar[tuple[str, ...]] = ("constructed", "random_keys")
+    key_form: ClassVar[str] = "d_value = 1 and no normaliser"
     Config = LinearAttentionConfig
     layer = LinearLayer
 
@@ -194,47 +194,22 @@ class LinearAttention(Cell):
         }
 
     @classmethod
-    def constructed(
-        cls,
-        config: LinearAttentionConfig,
-        vocabulary: Vocabulary,
-        generator: np.random.Generator,
-    ) -> Weights:
-        """Return orthogonal or, beyond K positions, random sign keys, and queries to read them."""
-        return cls._keyed("constructed", config, vocabulary, generator)
+    def takes_keys(cls, config: LinearAttentionConfig) -> bool:
+        """Whether values are numbers, and nothing is normalised."""
+        return config.d_value == 1 and not config.normalise
 
     @classmethod
-    def parameters(
+    def keyed(
         cls,
-        init: str,
         config: LinearAttentionConfig,
         vocabulary: Vocabulary,
         generator: np.random.Generator,
+        *,
+        orthogonal: bool,
     ) -> Weights:
-        """Return parameters; with ``random_keys`` constructed ones whose keys are random signs."""
-        if init == "random_keys":
-            return cls._keyed(init, config, vocabulary, generator)
-        return super().parameters(init, config, vocabulary, generator)
-
-    @classmethod
-    def _keyed(
-        cls,
-        init: str,
-        config: LinearAttentionConfig,
-        vocabulary: Vocabulary,
-        generator: np.random.Generator,
-    ) -> Weights:
-        plain = config.d_value == 1 and not config.normalise
-        if not (vocabulary.positional and vocabulary.symbols == 2 and plain):
-            raise UsageError(
-                "init",
-                init,
-                "linear_attention is constructed for bits with positions, d_value = 1 and no "
-                "normaliser",
-                "use the encoding pairs on a problem of bits, or init random",
-            )
+        """Return keys and values of every bit, and a query for every position that is asked."""
         n, K = vocabulary.length, config.d_key
-        axes = init == "constructed" and n <= K
+        axes = orthogonal and n <= K
         keys = np.eye(K)[:n] if axes else 1.0 - 2.0 * generator.integers(0, 2, (n, K))
         k = np.zeros((K, vocabulary.size))
         v = np.zeros((1, vocabulary.size))

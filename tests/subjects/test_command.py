@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 from PIL import Image
 
-from statebound.experiments import cli
-
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-def run(monkeypatch, capsys, *arguments: object) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["statebound", "subject", *map(str, arguments)])
-    with pytest.raises(SystemExit) as left:
-        cli.main()
-    said = capsys.readouterr()
-    return int(left.value.code or 0), said.out, said.err
-
-
-def test_g2p_to_json_and_figures(monkeypatch, capsys, tmp_path, g2p_wheel, words_file):
+def test_g2p_to_json_and_figures(cli, tmp_path, g2p_wheel, words_file):
     given = ("g2p", "--words", 40, "--bits", "1,2", "--quantiser", "uniform,lloyd")
     files = ("--weights", g2p_wheel, "--dictionary", words_file)
-    code, out, err = run(
-        monkeypatch, capsys, *given, *files, "--out", tmp_path / "figure", "--json"
-    )
+    code, out, err, _ = cli("subject", *given, *files, "--out", tmp_path / "figure", "--json")
     assert (code, err) == (0, "")
     record = json.loads(out)
     assert record["trials"] == 40
     assert [row["state_bits"] for row in record["rows"]] == [8, 16, 8, 16]
     with Image.open(tmp_path / "figure.png") as image:
         assert "subject g2p" in image.text["Description"]
-    code, out, err = run(monkeypatch, capsys, *given, *files)
+    code, out, err, _ = cli("subject", *given, *files)
     assert (code, len(out.splitlines())) == (0, 2 + 4)
     assert "g2p-en, 40 words, unquantised: phonemes" in err
 
 
 @pytest.mark.parity
-def test_textgen_to_a_table_and_figures(monkeypatch, capsys, tmp_path, textgen_folder):
+def test_textgen_to_a_table_and_figures(cli, tmp_path, textgen_folder):
     given = ("textgen", "--length", 60, "--bits", "2,8", "--quantiser", "uniform")
     stem = tmp_path / "figure"
-    code, out, err = run(monkeypatch, capsys, *given, "--weights", textgen_folder, "--out", stem)
+    code, out, err, _ = cli("subject", *given, "--weights", textgen_folder, "--out", stem)
     assert code == 0
     assert len(out.splitlines()) == 2 + 2 * 4 + 8
     assert "textgenrnn, 60 characters" in err
@@ -64,7 +51,7 @@ def test_textgen_to_a_table_and_figures(monkeypatch, capsys, tmp_path, textgen_f
         (("textgen", "--weights", "/no/such.hdf5"), "pip install --no-deps textgenrnn==2.0.0"),
     ],
 )
-def test_mistakes_are_one_line(monkeypatch, capsys, arguments, says):
-    code, out, err = run(monkeypatch, capsys, *arguments)
+def test_mistakes_are_one_line(cli, arguments, says):
+    code, out, err, _ = cli("subject", *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert says in err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 from statebound import measure
 from statebound.errors import UsageError
 from statebound.experiments import leaderboard as work
-from statebound.experiments.cli import main
 from statebound.experiments.figures import leaderboard as figures
 from statebound.reductions import zoo
 from statebound.reductions.checkpoint import Checkpoint
@@ -48,20 +46,6 @@ def folder(held, tmp_path, monkeypatch) -> Path:
     made = ship(tmp_path / "zoo", **held)
     monkeypatch.setattr(zoo, "FOLDER", made)
     return made
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Return a command line as a function: words -> exit code, stdout, stderr."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["statebound", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return left.value.code, said.out, said.err
-
-    return run
 
 
 def test_every_machine_is_measured_and_ranked(folder):
@@ -131,17 +115,17 @@ def test_the_figure_shows_every_seed(folder):
         figures.make(many)
 
 
-def test_the_command(call, folder, tmp_path):
+def test_the_command(cli, folder, tmp_path):
     out = tmp_path / "docs" / "board.md"
     out.parent.mkdir()
-    code, said, talk = call("leaderboard", "--n", "5", "--json", "--out", str(out))
+    code, said, talk, _ = cli("leaderboard", "--n", "5", "--json", "--out", str(out))
     record: dict[str, Any] = json.loads(said)
     assert (code, [row["file"] for row in record["rows"]]) == (0, ["e"])
     assert "e: measured" in talk
     assert ROW.findall(out.read_text(encoding="utf-8")) == ["e"]
     assert (out.parent / "images" / "leaderboard.png").is_file()
     for wrong in (["--n", "9"], ["--out", str(tmp_path / "x.txt")], ["--folder", str(out)]):
-        code, _, talk = call("leaderboard", *wrong)
+        code, _, talk, _ = cli("leaderboard", *wrong)
         assert (code, talk.count("\n"), talk[:6]) == (2, 1, "error:")
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +11,6 @@ import pytest
 
 import statebound
 from statebound.errors import UsageError
-from statebound.experiments.cli import main
 from statebound.experiments.measure import measure
 from statebound.experiments.request import Request, read_weights
 from statebound.experiments.run import execute, plan
@@ -41,19 +38,6 @@ def folder(tmp_path_factory) -> Path:
 def shipped(folder, monkeypatch) -> Path:
     monkeypatch.setattr(zoo, "FOLDER", folder)
     return folder
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """Call the command line in this process; return its exit code, output and talk."""
-
-    def call(*words: object) -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "argv", ["statebound", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code, *capsys.readouterr()
-
-    return call
 
 
 def test_a_row_splits_the_loss(folder):
@@ -143,36 +127,35 @@ def test_seeds_and_quantisers_ask_for_drawn_machines(shipped):
         plan("index", 7, models=("s4d",), codes=(), quantiser="trained")
 
 
-def test_the_gap_is_drawn_from_a_run(shipped, tmp_path, command):
+def test_the_gap_is_drawn_from_a_run(shipped, tmp_path, cli):
     words = ["index", "--n", 7, "--models", "gru", "--codes", "none", "--out", tmp_path / "r"]
-    code, out, err = command("run", *words)
+    code, out, err, _ = cli("run", *words)
     assert code == 0
     assert "note: no trained gru is shipped in the regime step" in err
     assert "trained" in out
-    code, out, err = command("plot", "gap", tmp_path / "r")
+    code, out, err, _ = cli("plot", "gap", tmp_path / "r")
     assert (code, err) == (0, "")
     assert out.split() == [str(tmp_path / "r" / f"gap.{ending}") for ending in ("png", "svg")]
     assert b"plot gap" in (tmp_path / "r" / "gap.svg").read_bytes()
-    code, out, err = command("plot", "no_such", tmp_path / "r")
+    code, out, err, _ = cli("plot", "no_such", tmp_path / "r")
     assert (code, err.count("\n"), "collapse or gap" in err) == (2, 1, True)
 
 
-def test_the_listing_says_what_is_shipped(shipped, command):
-    _, out, _ = command("models", "--json")
+def test_the_listing_says_what_is_shipped(shipped, cli):
+    _, out, _, _ = cli("models", "--json")
     rows = {row["model"]: row["trained"] for row in json.loads(out)}
     assert (rows["gru"], rows["rnn"], rows["s4d"]) == ("index 6, 7", "index 7", "")
 
 
-def test_alice_sends_and_bob_answers(folder, command, monkeypatch):
+def test_alice_sends_and_bob_answers(folder, cli):
     machine = ["index", "--n", 7, "--weights", folder / "gru4.safetensors"]
-    code, out, _ = command("alice", *machine, "--x", "1011001", "--json")
+    code, out, _, _ = cli("alice", *machine, "--x", "1011001", "--json")
     record = json.loads(out)
     assert (code, record["state_bits"], record["message_bytes"]) == (0, 4, 1)
     sent = bytes.fromhex(record["message"])
     trained = cut(Index(7), None, checkpoint=read((folder / "gru4.safetensors").read_bytes()))
     for k in range(7):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sent)))
-        code, out, _ = command("bob", *machine, "--query", k + 1, "--raw", "--json")
+        code, out, _, _ = cli("bob", *machine, "--query", k + 1, "--raw", "--json", stdin=sent)
         message = np.frombuffer(sent, np.uint8)[None]
         said = json.loads(out)
         assert (code, said["bob"]) == (0, "model")
@@ -203,18 +186,18 @@ def test_a_file_tells_which_kind_it_is(folder, tmp_path):
         ("--init trained", "init = trained: contradicts the parameters"),
     ],
 )
-def test_contradictions_are_one_line(folder, command, words, line):
+def test_contradictions_are_one_line(folder, cli, words, line):
     path = folder / "gru4.safetensors"
-    code, out, err = command("measure", "index", "--n", 7, "--weights", path, *words.split())
+    code, out, err, _ = cli("measure", "index", "--n", 7, "--weights", path, *words.split())
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"error: {line}")
 
 
 @pytest.mark.parametrize("cut", [7, 100, -1])
-def test_a_torn_file_is_one_line(folder, tmp_path, command, cut):
+def test_a_torn_file_is_one_line(folder, tmp_path, cli, cut):
     path = tmp_path / "torn.safetensors"
     path.write_bytes((folder / "gru4.safetensors").read_bytes()[:cut])
-    code, out, err = command("measure", "index", "--n", 7, "--model", "gru", "--weights", path)
+    code, out, err, _ = cli("measure", "index", "--n", 7, "--model", "gru", "--weights", path)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "error: weights = " in err
 

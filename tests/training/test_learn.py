@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from statebound.errors import UsageError
-from statebound.experiments.cli import main
 from statebound.experiments.cli.learn import counts
 from statebound.experiments.learn import _machines, data, hybrid, length
 from statebound.experiments.learn.examples import answers, pairs
@@ -60,20 +58,6 @@ def by_length() -> dict[str, Any]:
 def by_hybrid() -> dict[str, Any]:
     pytest.importorskip("torch")
     return record("hybrid", quiet, task="index", sizes=(3, 9), steps=100, **SMALL)
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Return a command line as a function: words -> exit code, stdout, stderr."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["statebound", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return left.value.code, said.out, said.err
-
-    return run
 
 
 def test_examples_are_rows_under_the_wall(by_data):
@@ -234,7 +218,7 @@ def test_figures_show_every_row(name, request):
     assert sorted(dots) == pytest.approx(sorted(wanted))
 
 
-def test_the_command(call, tmp_path):
+def test_the_command(cli, tmp_path):
     pytest.importorskip("torch")
     words = [
         "learn",
@@ -250,7 +234,7 @@ def test_the_command(call, tmp_path):
         "--examples",
         "8",
     ]
-    code, said, _ = call(*words, "--json", "--out", tmp_path / "x")
+    code, said, _, _ = cli(*words, "--json", "--out", tmp_path / "x")
     assert (code, json.loads(said)["what"]) == (0, "data")
     assert (tmp_path / "x.svg").is_file()
     for wrong in (
@@ -264,7 +248,7 @@ def test_the_command(call, tmp_path):
         ["learn", "hybrid", "--batch", "0"],
         ["learn", "hybrid", "--style", "other"],
     ):
-        code, _, talk = call(*wrong)
+        code, _, talk, _ = cli(*wrong)
         assert (code, talk.count("\n"), talk[:6]) == (2, 1, "error:"), wrong
 
 

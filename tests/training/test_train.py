@@ -98,25 +98,14 @@ def test_a_divergence_is_said():
         trained(rate=1e30, steps=60, model="linear_attention", encoding="pairs")
 
 
-def run(capsys, *arguments):
-    from statebound.experiments.cli import main
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["statebound", *map(str, arguments)])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-    out, err = capsys.readouterr()
-    return leaving.value.code, out, err
-
-
 COMMAND = ("train", "index", "--n", 5, "--model", "rnn", "--numbers", 2, "--steps", 5)
 
 
-def test_the_command_writes_and_says(capsys, tmp_path):
+def test_the_command_writes_and_says(cli, tmp_path):
     pytest.importorskip("torch")
     path = tmp_path / "made.safetensors"
-    code, out, err = run(
-        capsys, *COMMAND, "--draw", "weight_hh=-0.1:0.1", "--seeds", "4", "--out", path, "--json"
+    code, out, err, _ = cli(
+        *COMMAND, "--draw", "weight_hh=-0.1:0.1", "--seeds", "4", "--out", path, "--json"
     )
     assert (code, err) == (0, "")
     record = json.loads(out)
@@ -139,17 +128,17 @@ def test_the_command_writes_and_says(capsys, tmp_path):
         (("--out", "x.safetensors", "--model", "kv_fifo", "--numbers", 4), "no trainable twin"),
     ],
 )
-def test_a_mistake_is_one_line(capsys, tmp_path, monkeypatch, more, said):
+def test_a_mistake_is_one_line(cli, tmp_path, monkeypatch, more, said):
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
-    code, out, err = run(capsys, *COMMAND, *more)
+    code, out, err, _ = cli(*COMMAND, *more)
     assert (code, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_stopped_training_leaves_the_file(capsys, tmp_path, monkeypatch):
+def test_a_stopped_training_leaves_the_file(cli, tmp_path, monkeypatch):
     pytest.importorskip("torch")
     from statebound.experiments.training import loop
 
@@ -160,7 +149,7 @@ def test_a_stopped_training_leaves_the_file(capsys, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(loop.Adam, "step", stop)
-    code, _, _ = run(capsys, *COMMAND, "--out", path)
+    code, _, _, _ = cli(*COMMAND, "--out", path)
     assert code == 130
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
