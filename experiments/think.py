@@ -265,10 +265,11 @@ def think(
                 seed=seed,
                 temperature=temperature,
             )
-            bobs = [
-                Thinking(bob.machine, seed=seed, temperature=temperature, coins=c) for c in noise
+            others = [
+                Thinking(bob.machine, seed=seed, temperature=temperature, coins=c)
+                for c in noise[1:]
             ]
-            rows += _rows(bobs, tokens)
+            rows += _rows([bob, *others], tokens)
             if state_bits is None:
                 state_bits = min(bob.machine.state_bits, structure.effective_n)
     for code in codes:

@@ -4,8 +4,8 @@ An encoder and its Bob learn from K inputs of Index that are drawn once, with al
 answers; None means fresh ones at every step. Then all 2^n inputs are run: what the optimal
 Bob, and what the machine's own, reach on all of them, and its own on the K that it has seen.
 The wall is for all inputs: on few enough examples a machine may be right more often, since
-M bits can tell 2^M of them apart. The shift and spread of the quantiser are taken over inputs
-without answers, at any K.
+M bits can tell 2^M of them apart. The shift and spread of the quantiser are taken over the same
+K inputs.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from statebound.experiments.learn._machines import (
     walls,
 )
 from statebound.experiments.tally import share
+from statebound.experiments.training.recipe import Recipe
 from statebound.protocols.problem import Problem, make
 from statebound.reductions.machine import CutMachine
 
@@ -87,7 +88,7 @@ def rows(
             bob = enumeration.count_bob(machine, machine.answer)
             seen = None
             if recipe.examples is not None:
-                seen = _seen(machine, problem, recipe.examples, recipe.seed)
+                seen = _seen(machine, problem, recipe)
             M = machine.state_bits
             found.append(
                 {
@@ -115,11 +116,12 @@ def rows(
     return found
 
 
-def _seen(machine: CutMachine, problem: Problem, count: int, seed: int) -> float:
+def _seen(machine: CutMachine, problem: Problem, recipe: Recipe) -> float:
     """Return the own Bob's success on the examples, drawn as training draws them."""
-    from statebound.experiments.training.loop import generator
+    from statebound.experiments.training.loop import generator, source_of
 
-    x = problem.sample(generator(seed, 0, 0), count)
+    count = recipe.examples or 0
+    x = problem.sample(generator(*source_of(recipe)), count)
     message, truth = machine.encode(x), problem.answers(x)
     right: Any = [
         (machine.answer(message, np.full(count, k, np.int64)) == truth[:, k]).mean()

@@ -11,6 +11,7 @@ import pytest
 import statebound
 from statebound.errors import StateboundError, UsageError
 from statebound.experiments.training.recipe import Recipe
+from statebound.protocols.problem import make
 from statebound.reductions.checkpoint import read, write
 
 TINY = {"steps": 12, "bob_steps": 8, "seeds": (0, 1), "decoder": 16, "bob": 8, "held": 256}
@@ -91,6 +92,20 @@ def test_few_examples_are_all_there_is(monkeypatch):
     *learned, held = seen
     assert len(held) == TINY["held"]
     assert len(np.unique(np.concatenate(learned), axis=0)) <= 5
+
+
+def test_few_examples_are_not_those_of_a_sample():
+    """A machine that knows K inputs by heart is not judged on just these."""
+    pytest.importorskip("torch")
+    from statebound.experiments.engines.sample import draw_block
+    from statebound.experiments.training.loop import generator, source_of
+
+    problem = make("index", 32)
+    for seed in (0, 3):
+        recipe = Recipe("index", 32, examples=64, seed=seed)
+        learned = problem.sample(generator(*source_of(recipe)), 64)
+        judged = draw_block(problem, seed, 0, 1024)
+        assert not (learned[:, None] == judged).all(axis=2).any()
 
 
 def test_a_divergence_is_said():
