@@ -7,7 +7,7 @@ new place (keys and values, windows of convolutions). Any other piece is one ent
 
 What is not a number of usual size (infinities, running maxima that start at -1e38) would
 spoil every scale. Where a piece holds one such value on the public inputs, one bit a number
-says where it is; else numbers beyond `SENTINEL` are cut off there.
+says where it is; else numbers are cut off at `SENTINEL`, and then rounded as all others.
 """
 
 from __future__ import annotations
@@ -219,14 +219,14 @@ class Coder:
         rounding = roundings.family(scheme.rounding)(self.seed)
         odd = _odd(entries)
         marked = self.sentinel(piece, entry)
-        held = np.where(odd, 0.0, entries).astype(entries.dtype) if odd.any() else entries
+        held = entries
+        if odd.any():
+            cut = np.clip(np.nan_to_num(entries, posinf=SENTINEL), -SENTINEL, SENTINEL)
+            held = np.where(odd, cut if marked is None else 0.0, entries).astype(entries.dtype)
         times = read - np.arange(len(entries) - 1, -1, -1)
         codes = rounding.encode(quantiser, held, piece.number, times)
         back = quantiser.decode(codes, held.dtype)
-        if odd.any():
-            cut = np.clip(np.nan_to_num(entries, posinf=SENTINEL), -SENTINEL, SENTINEL)
-            back = np.where(odd, cut if marked is None else marked, back).astype(back.dtype)
-        return back
+        return back if marked is None else np.where(odd, marked, back).astype(back.dtype)
 
     def bits(self, scheme: Scheme, piece: Piece, value: Any) -> int:
         """Return what a leaf takes in the message: codes, scales, residuals."""

@@ -143,17 +143,16 @@ class Cut:
         with quiet():
             return {path: copy.deepcopy(value) for path, value in found.items()}
 
-    def aliases(self, run: Run) -> set[walk.Path]:
-        """Return the paths of tensors and arrays that are also at an earlier path."""
-        held = self.leaves(run)
-        seen: set[tuple[int, ...]] = set()
-        found = set()
-        for path, value in held.items():
+    def aliases(self, run: Run) -> dict[walk.Path, walk.Path]:
+        """Return the paths of tensors and arrays that are also at an earlier path, and that one."""
+        seen: dict[tuple[int, ...], walk.Path] = {}
+        found = {}
+        for path, value in self.leaves(run).items():
             where = walk.place(value)
-            if where is not None and where in seen:
-                found.add(path)
-            elif where is not None:
-                seen.add(where)
+            if where is not None:
+                first = seen.setdefault(where, path)
+                if first != path:
+                    found[path] = first
         return found
 
     def template(self, tokens: Tokens, sizes: Sequence[int] | None = None) -> Run:

@@ -173,15 +173,20 @@ class _Examination:
         said = []
         torch = sys.modules.get("torch")
         kept = random.getstate(), np.random.get_state()  # noqa: NPY002
-        for before in (self.bench.other, x):
-            self.bench.run(before[: len(x)])
-            random.seed(0)
-            np.random.seed(0)  # noqa: NPY002  the subject may draw from the global generator
+        drawn = None if torch is None else torch.random.get_rng_state()
+        try:
+            for before in (self.bench.other, x):
+                self.bench.run(before[: len(x)])
+                random.seed(0)
+                np.random.seed(0)  # noqa: NPY002  the subject may draw from the global generator
+                if torch is not None:
+                    torch.manual_seed(0)
+                said.append(self.bench.run(x))
+        finally:
+            random.setstate(kept[0])
+            np.random.set_state(kept[1])  # noqa: NPY002
             if torch is not None:
-                torch.manual_seed(0)
-            said.append(self.bench.run(x))
-        random.setstate(kept[0])
-        np.random.set_state(kept[1])  # noqa: NPY002
+                torch.random.set_rng_state(drawn)
         return distance(*said) <= self.bench.tolerance
 
     def split(self, ready: dict[int, tuple[Run, Run]]) -> dict[str, Split]:

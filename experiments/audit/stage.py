@@ -56,7 +56,7 @@ class Stage:
             going = cut.fork(run)
             cut.step(going, x[-1:])
             later.append(cut.message(going))
-        self.alias = self._aliases(self.template)
+        self.alias = cut.aliases(self.template)
         for message in [*self.public, *self.messages]:
             require_alike(self.own, message)
         self.pieces, self.exact = self._pieces(later)
@@ -70,18 +70,6 @@ class Stage:
         for message in made.messages:
             require_alike(self.own, message)
         return made
-
-    def _aliases(self, run: Run) -> dict[walk.Path, walk.Path]:
-        """Return which paths lead to what an earlier path leads to."""
-        seen: dict[Any, walk.Path] = {}
-        found = {}
-        for path, value in self.cut.leaves(run).items():
-            where = walk.place(value)
-            if where is not None:
-                first = seen.setdefault(where, path)
-                if first != path:
-                    found[path] = first
-        return found
 
     def _pieces(self, later: Sequence[Message]) -> tuple[tuple[Piece, ...], tuple[walk.Path, ...]]:
         """Return what is rounded, and what else depends on the tokens."""
@@ -121,7 +109,7 @@ class Stage:
     @property
     def other_bits(self) -> int:
         """Bits of what is never rounded: integers, flags, and a position where it is needed."""
-        held = [max(walk.bits(m[path]) for m in self.messages) for path in self.exact]
+        held = [_widest([m[path] for m in self.messages]) for path in self.exact]
         counted = self.found.sizes is not None and self.found.sizes.counter_bits
         return sum(held) + (self.handoff.bit_length() if counted else 0)
 
@@ -172,7 +160,7 @@ def keep_dead(piece: Piece, value: Any, own: Any) -> Any:
 
 
 def require_alike(own: Message, other: Message) -> None:
-    """Refuse messages with other parts, or parts of other shapes.
+    """Refuse messages with other parts, or parts of other shapes or types.
 
     Raises
     ------
@@ -181,10 +169,14 @@ def require_alike(own: Message, other: Message) -> None:
     """
     for path in [*own, *other]:
         both = path in own and path in other
-        if not both or walk.shape(own[path]) != walk.shape(other[path]):
+        if not both or _form(own[path]) != _form(other[path]):
             raise StateboundError(
                 f"which parts the state has depends on what was read ({name(path)})"
             )
+
+
+def _form(value: Any) -> tuple[list[int], str]:
+    return walk.shape(value), walk.dtype_name(value)
 
 
 def opened(subject: Subject, found: Audit, tokens: Tokens) -> Cut:
@@ -193,6 +185,18 @@ def opened(subject: Subject, found: Audit, tokens: Tokens) -> Cut:
     cut = Cut(held, positions=found.needs_positions)
     cut.find_held(tokens)
     return cut
+
+
+def _widest(values: Sequence[Any]) -> int:
+    """Return the bits that each of some leaves of one type fits into.
+
+    Examples
+    --------
+    >>> _widest([7, 1]), _widest([7, -1])
+    (3, 4)
+    """
+    signed = any(isinstance(value, int) and value < 0 for value in values)
+    return max(walk.bits(-abs(value) if signed else value) for value in values)
 
 
 def _half(subject: Subject) -> bool:

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -35,19 +35,6 @@ PROTOCOL = (
     "return a transformers model, a torch.nn.RNN, LSTM or GRU, or an object with `vocabulary`, "
     "`fresh()` and `read(tokens, state, start=0) -> (outputs, state)`"
 )
-
-
-@runtime_checkable
-class Readable(Protocol):
-    """The two methods; see the module."""
-
-    vocabulary: int
-
-    def fresh(self) -> Any:
-        """Return the state before the first token."""
-
-    def read(self, tokens: Tokens, state: Any) -> tuple[Any, Any]:
-        """Return one row of outputs a token, and the state after the last one."""
 
 
 @dataclass

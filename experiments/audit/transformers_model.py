@@ -119,19 +119,21 @@ def other_names(made: Subject, keyword: str) -> dict[str, str]:
     found: dict[str, str] = {}
     told = logging.get_verbosity()
     logging.set_verbosity_error()  # names that are deprecated are tried on purpose
-    for name in [n for n in NAMES[:4] if n != keyword] + [MADE_UP]:
-        model = made.copy()
-        _, state = model.read(tokens, model.fresh())
-        bare = logits(call(made.copy()._inner, tokens[:1], {}))
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                got = logits(call(model._inner, tokens[:1], {name: state}))
-        except (TypeError, ValueError, AttributeError, NotImplementedError):
-            found[name] = "refused"
-            continue
-        found[name] = "ignored" if np.allclose(got, bare, rtol=1e-4, atol=1e-6) else "consumed"
-    logging.set_verbosity(told)
+    try:
+        for name in [n for n in NAMES[:4] if n != keyword] + [MADE_UP]:
+            model = made.copy()
+            _, state = model.read(tokens, model.fresh())
+            bare = logits(call(made.copy()._inner, tokens[:1], {}))
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    got = logits(call(model._inner, tokens[:1], {name: state}))
+            except (TypeError, ValueError, AttributeError, NotImplementedError):
+                found[name] = "refused"
+                continue
+            found[name] = "ignored" if np.allclose(got, bare, rtol=1e-4, atol=1e-6) else "consumed"
+    finally:
+        logging.set_verbosity(told)
     return found
 
 

@@ -8,6 +8,7 @@ no state and are passed over. Whatever else has nothing to enter is `opaque`.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import sys
 import types
@@ -235,7 +236,7 @@ def _overwrite(old: Any, new: Any) -> Any:
     if both and old.shape == new.shape and old.dtype == new.dtype and old.flags.writeable:
         old[...] = new
         return old
-    return new.clone() if is_tensor(new) else np.array(new) if isinstance(new, np.ndarray) else new
+    return new.clone() if is_tensor(new) else copy.copy(new)  # whoever goes on may add to a set
 
 
 def array(value: Any) -> NDArray[Any]:
@@ -294,12 +295,13 @@ def bits(value: Any) -> int:
     """Return the native bits of a leaf.
 
     A tensor or array takes what its dtype takes; a Python integer its binary digits, at
-    least one, a boolean 1, a float 64, text 8 a byte, a set the sum of its members.
+    least one, and one more below 0, a boolean 1, a float 64, text 8 a byte, a set the sum of
+    its members.
 
     Examples
     --------
-    >>> bits(True), bits(5), bits(0.5), bits(np.zeros(3, np.float32))
-    (1, 3, 64, 96)
+    >>> bits(True), bits(5), bits(-5), bits(0.5), bits(np.zeros(3, np.float32))
+    (1, 3, 4, 64, 96)
     """
     if is_tensor(value):
         return int(value.numel() * value.element_size() * 8)
@@ -308,7 +310,7 @@ def bits(value: Any) -> int:
     if isinstance(value, bool):
         return 1
     if isinstance(value, int):
-        return max(1, value.bit_length())
+        return max(1, value.bit_length()) + (value < 0)
     if isinstance(value, float | complex):
         return 64 if isinstance(value, float) else 128
     if isinstance(value, str | bytes):

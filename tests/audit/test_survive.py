@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from statebound.errors import UsageError
+from statebound.errors import StateboundError, UsageError
 from statebound.experiments.audit.coder import (
     CACHE,
     CONVOLUTION,
@@ -18,7 +18,7 @@ from statebound.experiments.audit.coder import (
 )
 from statebound.experiments.audit.examine import audit
 from statebound.experiments.audit.mixed import mixed
-from statebound.experiments.audit.stage import Stage, opened
+from statebound.experiments.audit.stage import Stage, opened, require_alike
 from statebound.experiments.audit.subject import adapt
 from statebound.experiments.audit.survive import agreement, check, relative_error, survive
 
@@ -152,6 +152,29 @@ def test_a_sentinel_does_not_spoil_the_scale():
     assert found[1] == -1e38
     assert np.abs(found - value)[[0, 2, 3]].max() < 1 / 127
     assert coder.bits(scheme, piece, value) == 4 * 8 + 32 + 4  # codes, scale, a mark a number
+
+
+def test_unusual_numbers_cross_in_codes_alone():
+    """With two unusual values on public inputs there is no mark, and so no third symbol."""
+    path = (("attr", "state"),)
+    piece = Piece(0, path, RECURRENT, None, (), 64)
+    public = [{path: np.array([v])} for v in (0.0, 1.0, -1e38, np.inf)]
+    coder = Coder((piece,), public, 0)
+    scheme = Scheme("uniform", {"state": 1})
+    mine = [{path: np.array([v])} for v in (0.1, 0.9, -1e38, 1e38, np.inf, -np.inf, np.nan)]
+    found = coder.rounded(scheme, mine, 1)[path]
+    assert len({float(v[0]) for v in found}) == 2
+    assert float(found[2][0]) == float(found[5][0]) == float(found[0][0])
+    assert float(found[3][0]) == float(found[4][0]) == float(found[1][0])
+    assert coder.bits(scheme, piece, np.array([0.5])) == 1
+
+
+def test_a_type_that_depends_on_the_input_is_refused():
+    """None beside True and False would be a third symbol in one bit."""
+    path = (("attr", "state"),)
+    require_alike({path: True}, {path: False})
+    with pytest.raises(StateboundError, match="depends on what was read"):
+        require_alike({path: True}, {path: None})
 
 
 def test_mixed_precision_spends_bits_where_they_matter():

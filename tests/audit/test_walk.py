@@ -75,6 +75,13 @@ def test_what_is_read_is_what_was_written():
         assert walk.same(walk.at(root, path), value)
 
 
+def test_a_set_is_written_as_a_copy():
+    sent = {1}
+    held = walk.assign([set()], (("item", 0),), sent)
+    held[0].add(2)
+    assert (held, sent) == ([{1, 2}], {1})
+
+
 def test_a_shape_that_changes_is_replaced():
     root = Holder(k=np.zeros(2))
     assert walk.assign(root, (("attr", "k"),), np.ones(3)) is root
