@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +31,7 @@ from statebound.reductions.crossing import RESIDUAL_BITS
 
 CONVOLUTION, CACHE, RECURRENT = "convolution", "keys and values", "recurrent"
 Numbers = NDArray[np.floating[Any]]
+_HALVES = {"bfloat16": np.dtype(ml_dtypes.bfloat16), "float16": np.dtype(np.float16)}
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Piece:
         Slices that do nothing, as (axis, index): they are not sent.
     native
         Bits a number as it is stored.
+    stored
+        The type that it is stored in.
     """
 
     number: int
@@ -56,6 +60,7 @@ class Piece:
     axis: int | None
     dead: tuple[tuple[int, int], ...]
     native: int
+    stored: str = "float32"
 
     @property
     def name(self) -> str:
@@ -254,7 +259,7 @@ class Coder:
         for piece in self.pieces:
             values = [message[piece.path] for message in messages]
             if piece.name not in scheme.bits:
-                made[piece.path] = values
+                made[piece.path] = [as_stored(piece, value) for value in values]
                 continue
             entry = self.entry(piece, values[0])
             back = self.round(scheme, piece, self.entries(piece, values), entry, read)
@@ -262,6 +267,19 @@ class Coder:
                 walk.like(v, self.leaf(piece, back[:, :, s], v)) for s, v in enumerate(values)
             ]
         return made
+
+
+def as_stored(piece: Piece, value: Any) -> Any:
+    """Return a leaf in the precision in which it is counted where it is not rounded.
+
+    A model in half precision is run in float32, so its numbers hold more than is stored.
+    """
+    form = next((form for name, form in _HALVES.items() if piece.stored.endswith(name)), None)
+    if form is None:
+        return value
+    held = walk.array(value)
+    with np.errstate(over="ignore"):
+        return walk.like(value, held.astype(form).astype(held.dtype))
 
 
 def _real(held: NDArray[Any]) -> NDArray[Any]:

@@ -102,6 +102,7 @@ class Stage:
                     axis=axis,
                     dead=part.dead if part is not None and _same_axes(part.shape, value) else (),
                     native=native // max(1, numbers),
+                    stored=walk.dtype_name(value) if part is None else part.dtype,
                 )
             )
         return tuple(pieces), tuple(exact)

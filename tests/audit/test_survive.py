@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from statebound.errors import StateboundError, UsageError
+from statebound.experiments.audit import walk
 from statebound.experiments.audit.coder import (
     CACHE,
     CONVOLUTION,
@@ -71,6 +73,11 @@ def test_a_gru(gru):
 def test_half_precision_is_counted_as_it_is_stored(gru):
     stage, _ = staged(gru.bfloat16())
     assert stage.state_bits(Scheme("", {})) == 5 * 16
+    (piece,) = stage.pieces
+    for bob, mine in zip(stage.bobs(None), stage.messages, strict=True):
+        got, sent = (walk.array(m[piece.path]) for m in (stage.cut.message(bob), mine))
+        assert (got == sent.astype(ml_dtypes.bfloat16).astype(sent.dtype)).all()
+        assert (got != sent).any()
 
 
 def test_stochastic_rounding_is_unbiased():
