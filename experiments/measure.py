@@ -20,13 +20,14 @@ from statebound.experiments import estimates, readout
 from statebound.experiments.columns import ordered
 from statebound.experiments.engines import automaton, sample
 from statebound.experiments.engines import enumerate as enumeration
+from statebound.experiments.engines.sample import SampleTally
 from statebound.experiments.replay import replay
 from statebound.experiments.request import Request, subject
 from statebound.experiments.tally import share
 from statebound.protocols.limits import report
 from statebound.protocols.limits.streaming import streaming_wall
 from statebound.protocols.message import Bytes
-from statebound.protocols.problem import Answers, Problem
+from statebound.protocols.problem import Answers, Problem, Symbols
 from statebound.protocols.protocol import Protocol, StreamingProtocol
 from statebound.protocols.table import is_partial
 from statebound.reductions.machine import CutMachine
@@ -46,11 +47,24 @@ Answer = Callable[[Bytes, NDArray[np.int64]], Answers]
 
 
 @dataclass(frozen=True)
+class Exact:
+    """What an exact engine counted: each true value is within `error` of the one here."""
+
+    success: Fraction
+    by_query: tuple[Fraction | None, ...]
+    error: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
 class Measured:
-    """A result row, and what made a proved wall break, if anything did."""
+    """A result row, and what made a proved wall break, if anything did.
+
+    `counted` is what the row was derived from; None where the row was read back.
+    """
 
     row: dict[str, Any]
     broken: str | None
+    counted: Exact | SampleTally | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +72,7 @@ class _Found:
     """What an engine found: the row's values, and what is needed to judge them."""
 
     values: dict[str, Any]
+    counted: Exact | SampleTally
     success: Fraction | None = None  # exact engines
     optimal: Fraction | None = None
     distinct: int | None = None
@@ -159,16 +174,39 @@ def measure(request: Request, rows: int = 1) -> Measured:
         readout.refuse_if_too_large(
             request.make_problem(), request.numbers or 0
         )  # before a long calibration
-    protocol = subject(request)
+    return measure_protocol(request, subject(request), rows)
+
+
+def measure_protocol(
+    request: Request, protocol: Protocol, rows: int = 1, x: Symbols | None = None
+) -> Measured:
+    """Measure the protocol that a request names, a sample on these inputs where they are given.
+
+    Parameters
+    ----------
+    request, rows
+        As for `measure`.
+    protocol
+        What ``subject(request)`` gave.
+    x
+        (X, length) independent uniform inputs that a sample is judged on, in place of fresh ones.
+
+    Raises
+    ------
+    UsageError
+        When the request has no meaning.
+    """
     engine, bob = choose(request, protocol)
+    x = stored_inputs(protocol) if x is None else x
     if engine == "enumerate":
         enumeration.refuse_if_too_large(protocol)
         found = _exact(protocol, bob)
     elif engine == "automaton":
         found = _automaton(protocol)
     else:
-        found = _sampled(protocol, bob, request, rows)
+        found = _sampled(protocol, bob, request, rows, x)
     row = _identity(request, protocol, engine, bob) | found.values
+    row["seed"] = request.seed if engine == "sample" and x is None else None
     step = isinstance(protocol, CutMachine) and protocol.regime == "step"
     row |= _walls(protocol, row, step)
     broken = _broken(protocol, found, bob, step)
@@ -176,7 +214,7 @@ def measure(request: Request, rows: int = 1) -> Measured:
         broken = replay(protocol)
     row["own_success"] = None
     if protocol.has_bob:
-        own = _own(protocol, found, row, request)
+        own = _own(protocol, found, row, request, x)
         row["own_success"] = None if own is None else float(own)
         if broken is None and found.optimal is not None and own is not None and own > found.optimal:
             broken = (
@@ -185,7 +223,12 @@ def measure(request: Request, rows: int = 1) -> Measured:
             )
     row["violates_wall"] = broken is not None
     row["leak"] = broken
-    return Measured(ordered(row), broken)
+    return Measured(ordered(row), broken, found.counted)
+
+
+def stored_inputs(protocol: Protocol) -> Symbols | None:
+    """Return the inputs that a table of some inputs is judged on: its second half, else None."""
+    return protocol.x[len(protocol.x) // 2 :] if is_partial(protocol) else None
 
 
 def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> dict[str, Any]:
@@ -207,7 +250,6 @@ def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> di
         "through": request.through,
         "deterministic_bits": problem.deterministic_bits,
         "wall_reason": structure.reason or None,
-        "seed": request.seed if engine == "sample" and not is_partial(protocol) else None,
         "version": __version__,
     }
     inner = protocol.protocol if isinstance(protocol, Mapped) else protocol
@@ -266,8 +308,8 @@ def _exact(protocol: Protocol, bob: str) -> _Found:
     tally = enumeration.count_optimal(protocol)
     right, at_once = tally.right, tally.right_at_once
     if bob != "optimal":
-        counted = enumeration.count_bob(protocol, _bob_of(protocol, bob))
-        right, at_once = counted.right, counted.right_at_once
+        of_bob = enumeration.count_bob(protocol, _bob_of(protocol, bob))
+        right, at_once = of_bob.right, of_bob.right_at_once
     weights, totals = problem.weights, tally.totals
     fraction = share(weights, right, totals)
     stored = sum(tally.information) if problem.structure.independent else tally.joint_information
@@ -291,7 +333,9 @@ def _exact(protocol: Protocol, bob: str) -> _Found:
     }
     if not problem.structure.walled:
         values["chance"] = float(tally.chance(weights))
-    return _Found(values, fraction, tally.success(weights), tally.distinct)
+    shares = (Fraction(r, t) if t else None for r, t in zip(right, totals, strict=True))
+    counted = Exact(fraction, tuple(shares))
+    return _Found(values, counted, fraction, tally.success(weights), tally.distinct)
 
 
 def _small_automaton(protocol: Protocol) -> bool:
@@ -306,10 +350,12 @@ def _automaton(protocol: Protocol) -> _Found:
     problem = protocol.problem
     assert isinstance(protocol, StreamingProtocol)
     found = automaton.run(protocol)
-    by_query = zip(problem.weights, found.success.tolist(), strict=True)
-    carried = sum((w * Fraction(s) for w, s in by_query), Fraction(0))
+    by_query = tuple(Fraction(s) for s in found.success.tolist())
+    weighted = zip(problem.weights, by_query, strict=True)
+    carried = sum((w * s for w, s in weighted), Fraction(0))
     success = float(carried)
-    low = carried - Fraction(found.error)
+    error = Fraction(found.error)
+    low = carried - error
     independent = problem.structure.independent
     index = problem.structure.index_stream
     values = {
@@ -330,16 +376,20 @@ def _automaton(protocol: Protocol) -> _Found:
         "needed_bits": _needed(problem, low),
         "optimal_success": success,
     }
-    return _Found(values, low, carried, found.states)
+    return _Found(values, Exact(carried, by_query, error), low, carried, found.states)
 
 
-def _sampled(protocol: Protocol, bob: str, request: Request, rows: int) -> _Found:
+def _count(protocol: Protocol, answer: Answer, request: Request, x: Symbols | None) -> SampleTally:
+    if x is not None:
+        return sample.count_inputs(protocol, answer, x)
+    return sample.count(protocol, answer, request.trials, request.seed)
+
+
+def _sampled(
+    protocol: Protocol, bob: str, request: Request, rows: int, x: Symbols | None
+) -> _Found:
     problem = protocol.problem
-    answer = _bob_of(protocol, bob)
-    if is_partial(protocol):
-        counted = sample.count_inputs(protocol, answer, protocol.x[len(protocol.x) // 2 :])
-    else:
-        counted = sample.count(protocol, answer, request.trials, request.seed)
+    counted = _count(protocol, _bob_of(protocol, bob), request, x)
     interval = estimates.betting_interval(counted.values, LEVEL)
     trials = len(counted.values)
     uniform_bits = problem.structure.walled and problem.alphabet == 2
@@ -369,7 +419,7 @@ def _sampled(protocol: Protocol, bob: str, request: Request, rows: int) -> _Foun
         "needed_bits": _needed(problem, Fraction(interval.low)),
         "optimal_success": None,
     }
-    return _Found(values, above_ball=over)
+    return _Found(values, counted, above_ball=over)
 
 
 def _needed(problem: Problem, success: Fraction) -> float | None:
@@ -418,7 +468,11 @@ def _broken(protocol: Protocol, found: _Found, bob: str, step: bool) -> str | No
 
 
 def _own(
-    protocol: Protocol, found: _Found, row: dict[str, Any], request: Request
+    protocol: Protocol,
+    found: _Found,
+    row: dict[str, Any],
+    request: Request,
+    x: Symbols | None,
 ) -> Fraction | float | None:
     """Return what a protocol's own Bob reaches, None where he is not counted.
 
@@ -433,7 +487,7 @@ def _own(
     if found.success is None:
         if not quick:
             return None
-        counted = sample.count(protocol, protocol.answer, request.trials, request.seed)
+        counted = _count(protocol, protocol.answer, request, x)
         return estimates.betting_interval(counted.values, LEVEL).best
     few = problem.inputs <= OUTDO_INPUTS and problem.inputs * problem.queries <= OUTDO_ANSWERS
     if not few and not (quick and row["engine"] == "enumerate"):

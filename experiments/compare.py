@@ -1,0 +1,281 @@
+"""compare: two machines on the same inputs, and what lies between them.
+
+Where both are counted exactly the difference is exact. On a sample both machines read the same
+x's and are asked the same queries. Each x gives one number d = a - b in [-1, 1], the difference
+of their shares of right answers; these are independent from x to x, so a betting interval for
+the mean of (d + 1) / 2 is one for the mean difference. What the two have in common, such as
+hard inputs, cancels in d before any interval is drawn.
+
+For comparison the two rows alone give an interval too, by the union bound: each machine's own
+interval is widened to level 1 - (1 - level) / 2, and the difference lies between the extremes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from statebound.errors import UsageError
+from statebound.experiments import tables
+from statebound.experiments.engines.sample import SampleTally
+from statebound.experiments.estimates import Interval, betting_interval
+from statebound.experiments.measure import (
+    LEVEL,
+    Exact,
+    Measured,
+    choose,
+    measure_protocol,
+    stored_inputs,
+)
+from statebound.experiments.request import Request, subject
+from statebound.protocols.problem import Symbols
+from statebound.protocols.protocol import Protocol
+
+SIDES = ("a", "b")
+COLUMNS = {
+    "side": "",
+    "machine": "machine",
+    "state_bits": "M",
+    "success": "success",
+    "low": "low",
+    "high": "high",
+    "needed_bits": "needed bits",
+    "efficiency": "efficiency",
+    "wall_ball": "ball limit",
+    "bob": "Bob",
+}
+
+Record = dict[str, Any]
+
+
+def compare(a: Request, b: Request) -> Record:
+    """Measure two machines on the same inputs.
+
+    Parameters
+    ----------
+    a, b
+        The machines; all that does not belong to a machine is equal in both.
+
+    Returns
+    -------
+    dict
+        JSON-able, as docs/compare.md lists it: both rows and ``difference``, the success of A
+        less that of B, between ``difference_low`` and ``difference_high``.
+
+    Raises
+    ------
+    UsageError
+        When one of them has no meaning, or both cannot read the same inputs.
+    """
+    protocols = subject(a), subject(b)
+    engines = [choose(r, p)[0] for r, p in zip((a, b), protocols, strict=True)]
+    if "sample" in engines:  # a pair is sampled where one of it must be
+        a, b = replace(a, engine="sample"), replace(b, engine="sample")
+        for request, protocol in zip((a, b), protocols, strict=True):
+            choose(request, protocol)  # before either is measured
+    x = _shared_inputs(*protocols) if "sample" in engines else None
+    first, second = (
+        measure_protocol(request, protocol, 2, x)
+        for request, protocol in zip((a, b), protocols, strict=True)
+    )
+    one, other = first.row, second.row
+    found = _difference(first, second)
+    return {
+        "problem": one["problem"],
+        "n": one["n"],
+        "query_law": one["query_law"],
+        **found,
+        "better": _better(found),
+        "state_bits_difference": one["state_bits"] - other["state_bits"],
+        "trials": one["trials"] if "sample" in engines else None,
+        "seed": one["seed"],
+        "violates_wall": one["violates_wall"] or other["violates_wall"],
+        "a": one,
+        "b": other,
+    }
+
+
+def _shared_inputs(a: Protocol, b: Protocol) -> Symbols | None:
+    """Return the inputs that a table brings, None where fresh ones are drawn for both."""
+    x, y = stored_inputs(a), stored_inputs(b)
+    if x is not None and y is not None and not np.array_equal(x, y):
+        raise UsageError(
+            "b",
+            "table",
+            "its second half holds other inputs than that of A, or in another order",
+            "store both tables for the same inputs",
+        )
+    return y if x is None else x
+
+
+def _difference(a: Measured, b: Measured) -> Record:
+    if isinstance(a.counted, Exact) and isinstance(b.counted, Exact):
+        return _exact(a.counted, b.counted)
+    assert isinstance(a.counted, SampleTally)
+    assert isinstance(b.counted, SampleTally)
+    return _paired(a.counted, b.counted)
+
+
+def _exact(a: Exact, b: Exact) -> Record:
+    difference, error = a.success - b.success, a.error + b.error
+    low, high = difference - error, difference + error
+    by_query = [
+        None if p is None or q is None else float(p - q)
+        for p, q in zip(a.by_query, b.by_query, strict=True)
+    ]
+    exact = f"{difference.numerator}/{difference.denominator}"
+    return {
+        "difference": float(difference),
+        "difference_fraction": None if error else exact,
+        "difference_low": float(low),
+        "difference_high": float(high),
+        "interval_level": None,
+        "unpaired_low": None,
+        "unpaired_high": None,
+        "difference_by_query": by_query,
+    }
+
+
+def paired_interval(a: SampleTally, b: SampleTally, level: float = LEVEL) -> Interval:
+    """Return the interval for the mean difference of two tallies of the same x's.
+
+    With d in [-1, 1] and m the mean of d, (d + 1) / 2 lies in [0, 1] and has the mean
+    (m + 1) / 2: the betting interval of the one, stretched, is an interval of the other.
+    """
+    found = betting_interval((a.values - b.values + 1.0) / 2.0, level)
+    best = float((a.values - b.values).mean())
+    low, high = 2.0 * found.low - 1.0, 2.0 * found.high - 1.0
+    return Interval(min(low, best), best, max(high, best), level)
+
+
+def unpaired_interval(a: SampleTally, b: SampleTally, level: float = LEVEL) -> Interval:
+    """Return what the intervals of both alone say about the difference (union bound)."""
+    each = 1.0 - (1.0 - level) / 2.0
+    one, other = betting_interval(a.values, each), betting_interval(b.values, each)
+    return Interval(one.low - other.high, one.best - other.best, one.high - other.low, level)
+
+
+def _paired(a: SampleTally, b: SampleTally) -> Record:
+    paired, alone = paired_interval(a, b), unpaired_interval(a, b)
+    return {
+        "difference": paired.best,
+        "difference_fraction": None,
+        "difference_low": paired.low,
+        "difference_high": paired.high,
+        "interval_level": paired.level,
+        "unpaired_low": alone.low,
+        "unpaired_high": alone.high,
+        "difference_by_query": None,
+    }
+
+
+def _better(found: Record) -> str | None:
+    """Return whose success is proved higher, "equal" where exactly, None where open."""
+    if found["difference_low"] > 0:
+        return "a"
+    if found["difference_high"] < 0:
+        return "b"
+    exact = found["difference_fraction"]
+    return "equal" if exact is not None and Fraction(exact) == 0 else None
+
+
+def lines(record: Record, names: tuple[str, str]) -> list[Record]:
+    """Return the rows of the table: A, B and the difference."""
+    shown: list[Record] = []
+    for side, name in zip(SIDES, names, strict=True):
+        row = record[side]
+        sampled = row["interval_level"] is not None
+        ends = {
+            "low": row["success_low"] if sampled else None,
+            "high": row["success_high"] if sampled else None,
+        }
+        kept = ("state_bits", "success", "needed_bits", "efficiency", "wall_ball", "bob")
+        shown.append(
+            {"side": side.upper(), "machine": name} | ends | {key: row[key] for key in kept}
+        )
+    exact = record["difference_fraction"] is not None
+    shown.append(
+        dict.fromkeys(COLUMNS)
+        | {
+            "side": "A - B",
+            "state_bits": record["state_bits_difference"],
+            "success": record["difference"],
+            "low": None if exact else record["difference_low"],
+            "high": None if exact else record["difference_high"],
+        }
+    )
+    return shown
+
+
+def cell(row: Mapping[str, Any], key: str) -> str:
+    """Return a cell of the table: ends rounded outwards, no more digits than are known."""
+    value, low, high = row[key], row["low"], row["high"]
+    if value is None and key in ("machine", "bob"):
+        return ""
+    if not isinstance(value, float):
+        return tables.plain(row, key)
+    digits = tables.DIGITS if low is None else tables.decimals(low, high)
+    if key in ("low", "high"):
+        return tables.bound(value, digits, upper=key == "high")
+    if low is not None and key in ("needed_bits", "efficiency"):  # both go by the lower end
+        return tables.bound(value, digits, upper=False)
+    return tables.number(value, digits)
+
+
+def words(record: Record) -> list[str]:
+    """Return what the table means, a sentence each."""
+    said = [_verdict(record), _bits(record)]
+    if record["interval_level"] is not None:
+        said.append(_pairing(record))
+    if record["a"]["bob"] != record["b"]["bob"]:
+        said.append(
+            f"the Bobs differ ({record['a']['bob']}, {record['b']['bob']}): this compares them too"
+        )
+    leaks = {side.upper(): record[side]["leak"] for side in SIDES}
+    said += [f"error: {side}: an uncounted bit: {leak}" for side, leak in leaks.items() if leak]
+    return said
+
+
+def _verdict(record: Record) -> str:
+    low, high, level = (
+        record[key] for key in ("difference_low", "difference_high", "interval_level")
+    )
+    better = {"a": "A is right more often", "b": "B is right more often"}.get(record["better"])
+    if record["difference_fraction"] is not None:
+        return f"{better or 'A and B are right equally often'}: A - B = " + (
+            f"{Fraction(record['difference_fraction'])}, exactly"
+        )
+    if level is None:
+        return f"{better or 'no difference beyond rounding'}: A - B = {record['difference']:.6g}"
+    digits = tables.decimals(low, high, 6)
+    ends = f"[{tables.bound(low, digits, upper=False)}, {tables.bound(high, digits, upper=True)}]"
+    side = "leaves out 0" if better else "holds 0"
+    return (
+        f"{better or 'no difference is shown'}: the {level:.0%} interval of A - B, {ends}, {side}"
+    )
+
+
+def _bits(record: Record) -> str:
+    more = record["state_bits_difference"]
+    if more == 0:
+        return f"both send {record['a']['state_bits']} bits"
+    side = "A" if more > 0 else "B"
+    plural = "" if abs(more) == 1 else "s"
+    return (
+        f"{side} has {abs(more)} bit{plural} more, and more bits allow more: the efficiencies and "
+        "limits tell who uses them better"
+    )
+
+
+def _pairing(record: Record) -> str:
+    width = record["difference_high"] - record["difference_low"]
+    alone = record["unpaired_high"] - record["unpaired_low"]
+    drawn = f"seed {record['seed']}" if record["seed"] is not None else "a table's own"
+    said = f"paired on {record['trials']} inputs ({drawn}): the interval is "
+    if width < alone:
+        return said + f"{alone / width:.2g} times narrower than from both rows alone"
+    return said + f"{width / alone:.2g} times as wide as from both rows alone"
