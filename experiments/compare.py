@@ -20,20 +20,27 @@ from typing import Any
 import numpy as np
 
 from statebound.errors import UsageError
-from statebound.experiments import tables
-from statebound.experiments.engines.sample import SampleTally
-from statebound.experiments.estimates import Interval, betting_interval
+from statebound.experiments import blocks, tables
+from statebound.experiments.blocks import LEVEL
+from statebound.experiments.estimates import Interval, Values, betting_interval
 from statebound.experiments.measure import (
-    LEVEL,
     Exact,
     Measured,
+    Point,
     choose,
-    measure_protocol,
+    count_given,
+    counter,
+    facts,
+    prepare,
+    sampled,
     stored_inputs,
+    whole,
 )
-from statebound.experiments.request import Request, subject
+from statebound.experiments.request import Request
+from statebound.experiments.threads import serial_algebra
 from statebound.protocols.problem import Symbols
 from statebound.protocols.protocol import Protocol
+from statebound.protocols.table import is_partial
 
 SIDES = ("a", "b")
 COLUMNS = {
@@ -71,19 +78,40 @@ def compare(a: Request, b: Request) -> Record:
     UsageError
         When one of them has no meaning, or both cannot read the same inputs.
     """
-    protocols = subject(a), subject(b)
-    engines = [choose(r, p)[0] for r, p in zip((a, b), protocols, strict=True)]
-    if "sample" in engines:  # a pair is sampled where one of it must be
-        a, b = replace(a, engine="sample"), replace(b, engine="sample")
-        for request, protocol in zip((a, b), protocols, strict=True):
-            choose(request, protocol)  # before either is measured
-    x = _shared_inputs(*protocols) if "sample" in engines else None
-    first, second = (
-        measure_protocol(request, protocol, 2, x)
-        for request, protocol in zip((a, b), protocols, strict=True)
-    )
+    with serial_algebra():
+        points = prepare(a), prepare(b)
+        if "sample" in [point.engine for point in points]:  # both are, where one must be
+            return _record(*_sampled(_as_sample(points[0]), _as_sample(points[1])))
+        first, second = whole(points[0], 2), whole(points[1], 2)
+        assert first.exact is not None
+        assert second.exact is not None
+        return _record(first, second, _exact(first.exact, second.exact))
+
+
+def _as_sample(point: Point) -> Point:
+    request = replace(point.request, engine="sample")
+    return replace(point, request=request, engine="sample", bob=choose(request, point.protocol)[1])
+
+
+def _sampled(a: Point, b: Point) -> tuple[Measured, Measured, Record]:
+    """Count both on the same inputs, and what is between them."""
+    x = _shared_inputs(a.protocol, b.protocol)
+    measured, shares = [], []
+    for point in (a, b):
+        if x is None:
+            count, trials = counter(point), point.request.trials
+            every = range(blocks.number(trials))
+            counted = [count(block, blocks.size_of(block, trials)) for block in every]
+        else:
+            counted = [count_given(point, x)]
+        about = facts(point) | ({} if x is None else {"seed": None})
+        measured.append(sampled(about, counted, 2, problem=point.protocol.problem))
+        shares.append(blocks.shares(counted))
+    return measured[0], measured[1], _paired(*shares)
+
+
+def _record(first: Measured, second: Measured, found: Record) -> Record:
     one, other = first.row, second.row
-    found = _difference(first, second)
     return {
         "problem": one["problem"],
         "n": one["n"],
@@ -91,7 +119,7 @@ def compare(a: Request, b: Request) -> Record:
         **found,
         "better": _better(found),
         "state_bits_difference": one["state_bits"] - other["state_bits"],
-        "trials": one["trials"] if "sample" in engines else None,
+        "trials": one["trials"] if found["interval_level"] is not None else None,
         "seed": one["seed"],
         "violates_wall": one["violates_wall"] or other["violates_wall"],
         "a": one,
@@ -101,7 +129,7 @@ def compare(a: Request, b: Request) -> Record:
 
 def _shared_inputs(a: Protocol, b: Protocol) -> Symbols | None:
     """Return the inputs that a table brings, None where fresh ones are drawn for both."""
-    x, y = stored_inputs(a), stored_inputs(b)
+    x, y = (stored_inputs(p) if is_partial(p) else None for p in (a, b))
     if x is not None and y is not None and not np.array_equal(x, y):
         raise UsageError(
             "b",
@@ -110,14 +138,6 @@ def _shared_inputs(a: Protocol, b: Protocol) -> Symbols | None:
             "store both tables for the same inputs",
         )
     return y if x is None else x
-
-
-def _difference(a: Measured, b: Measured) -> Record:
-    if isinstance(a.counted, Exact) and isinstance(b.counted, Exact):
-        return _exact(a.counted, b.counted)
-    assert isinstance(a.counted, SampleTally)
-    assert isinstance(b.counted, SampleTally)
-    return _paired(a.counted, b.counted)
 
 
 def _exact(a: Exact, b: Exact) -> Record:
@@ -140,26 +160,26 @@ def _exact(a: Exact, b: Exact) -> Record:
     }
 
 
-def paired_interval(a: SampleTally, b: SampleTally, level: float = LEVEL) -> Interval:
-    """Return the interval for the mean difference of two tallies of the same x's.
+def paired_interval(a: Values, b: Values, level: float = LEVEL) -> Interval:
+    """Return the interval for the mean difference of shares (X,) on the same x's.
 
     With d in [-1, 1] and m the mean of d, (d + 1) / 2 lies in [0, 1] and has the mean
     (m + 1) / 2: the betting interval of the one, stretched, is an interval of the other.
     """
-    found = betting_interval((a.values - b.values + 1.0) / 2.0, level)
-    best = float((a.values - b.values).mean())
+    found = betting_interval((a - b + 1.0) / 2.0, level)
+    best = float((a - b).mean())
     low, high = 2.0 * found.low - 1.0, 2.0 * found.high - 1.0
     return Interval(min(low, best), best, max(high, best), level)
 
 
-def unpaired_interval(a: SampleTally, b: SampleTally, level: float = LEVEL) -> Interval:
+def unpaired_interval(a: Values, b: Values, level: float = LEVEL) -> Interval:
     """Return what the intervals of both alone say about the difference (union bound)."""
     each = 1.0 - (1.0 - level) / 2.0
-    one, other = betting_interval(a.values, each), betting_interval(b.values, each)
+    one, other = betting_interval(a, each), betting_interval(b, each)
     return Interval(one.low - other.high, one.best - other.best, one.high - other.low, level)
 
 
-def _paired(a: SampleTally, b: SampleTally) -> Record:
+def _paired(a: Values, b: Values) -> Record:
     paired, alone = paired_interval(a, b), unpaired_interval(a, b)
     return {
         "difference": paired.best,

@@ -47,7 +47,7 @@ Row = dict[str, Any]
 
 
 def rows_of(folder: Path) -> list[Row]:
-    """Return the rows of a folder, each with its task in front, machine by machine.
+    """Return the rows of finished tasks, each with its task in front, machine by machine.
 
     Raises
     ------
@@ -58,6 +58,11 @@ def rows_of(folder: Path) -> list[Row]:
     if not rows:
         raise StateboundError(f"{folder}: holds no rows yet; statebound run measures some")
     return sorted(rows, key=lambda row: [_rank(row.get(name)) for name in _ORDER])
+
+
+def unfinished(folder: Path, rows: Sequence[Row]) -> int:
+    """Return how many rows `statebound.load` has besides: those of samples that go on."""
+    return len(results.load(folder)) - len(rows)
 
 
 def _rank(value: Any) -> tuple[int, float, str]:
@@ -145,7 +150,8 @@ def _shown(digits: int) -> Callable[[Mapping[str, Any], str], str]:
             value = None  # exact: there is no interval
         if not isinstance(value, float):
             return tables.plain({key: value}, key)
-        if row.get("interval_level") is None:
+        sampled = row.get("interval_level") is not None and "success_low" in row
+        if not sampled:
             return tables.number(value, digits)
         kept = tables.decimals(row["success_low"], row["success_high"], digits)
         if key in _BY_LOWER_END:

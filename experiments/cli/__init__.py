@@ -28,6 +28,7 @@ def main() -> None:
         lists,
         shows,
         subject,
+        sweep,
         think,
         train,
     )

@@ -54,6 +54,9 @@ def export(
     rows = work.rows_of(folder)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     written = work.chosen(rows, names, chosen)
+    left = work.unfinished(folder, rows)
+    if left and not as_json:
+        output.talk(f"note: {left} unfinished samples are left out")
     content = work.export(rows, chosen, written, digits)
     if out is None:
         assert isinstance(content, str)

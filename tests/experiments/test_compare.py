@@ -79,8 +79,8 @@ def test_coverage_over_many_seeds():
     exact = float(first - second)
     missed, paired, alone = np.zeros(2, int), [], []
     for seed in range(200):
-        a = sample.count(one, ask, 200, seed)
-        b = sample.count(other, ask_other, 200, seed)
+        a = sample.count(one, ask, 200, seed).values
+        b = sample.count(other, ask_other, 200, seed).values
         kinds = work.paired_interval(a, b), work.unpaired_interval(a, b)
         missed += [not i.low <= exact <= i.high for i in kinds]
         paired.append(kinds[0].high - kinds[0].low)

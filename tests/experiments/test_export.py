@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
     points = [
         {"model": "gru", "numbers": 3},
         {"model": "lstm", "precision": {"h": 2, "c": 3}, "machine_seed": BIG},
-        {"model": "stack", "settings": {"layers": "gru*2"}, "numbers": 4},
+        {"model": "gru", "through": "istree"},
         {"protocol": "hamming", "state_bits": 3},
         {"model": "gru", "engine": "sample", "trials": 64, "seed": 5},
         {"protocol": "leaky"},
