@@ -171,6 +171,15 @@ def test_no_rows_and_no_folder(cli, tmp_path):
     assert "holds no rows yet" in outcome.err
 
 
+def test_samples_that_go_on_are_told(cli, folder, monkeypatch):
+    assert "unfinished" not in cli("export", folder).err
+    whole = results.load
+    monkeypatch.setattr(results, "load", lambda place: [*whole(place), {}])
+    outcome = cli("export", folder)
+    assert outcome.out.count("\n") >= 7
+    assert outcome.err == "note: 1 unfinished samples are left out\n"
+
+
 def test_without_pyarrow_the_remedy_is_named(cli, folder, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     outcome = cli("export", folder, "--out", tmp_path / "t.parquet")
