@@ -72,6 +72,7 @@ def of(machine):
     return fitted.answer, Fraction(sum(count.right), 8 * count.inputs)
 
 
+@pytest.mark.slow
 def test_coverage_over_many_seeds():
     """Of 200 intervals of 95 % each kind should miss about 10 at most; twice that is rare."""
     one, other = cut(Index(8), "gru", numbers=4), cut(Index(8), "gru", numbers=4, bits=2)
