@@ -78,8 +78,8 @@ def strip(values: Sequence[float], low: float, high: float) -> list[Span]:
     spans: list[Span] = []
     for value in values:
         share = min(max((value - low) / spread, 0.0), 1.0)
-        at, heat = (min(int(share * count), count - 1) for count in (len(HEIGHTS), HEATS))
-        spans.append((HEIGHTS[at], f"heat{heat}"))
+        at = min(int(share * len(HEIGHTS)), len(HEIGHTS) - 1)
+        spans.append((HEIGHTS[at], f"heat{at * HEATS // len(HEIGHTS)}"))
     return spans
 
 
@@ -98,8 +98,8 @@ def bar(share: float, width: int, style: str = "bar") -> list[Span]:
 def level(label: str, value: float, width: int, *, top: float = 1.0, text: str = "") -> Line:
     """Return a label, a value and its bar of the scale 0..`top`, in `width` columns."""
     shown = text or f"{value:.4f}"
-    wide = min(22, max(14, width - 26))
-    return [f"{label:<{wide}} {shown:>7} ", *bar(value / top, max(width - wide - 9, 6))]
+    wide = max(len(label), 22 if width >= 56 else 20)
+    return [f"{label:<{wide}} {shown:>7} ", *bar(value / top, max(width - wide - 9, 4))]
 
 
 def mark(*, right: bool) -> Span:

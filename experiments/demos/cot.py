@@ -8,6 +8,7 @@ from statebound.errors import UsageError
 from statebound.experiments.demos._page import Line, Step, Story, counted, level
 
 SUMMARY = "Bob thinks ever longer; what he can know does not change."
+TOKENS = (0, 1, 2, 4, 8, 16, 32, 64)
 SHOWN = 24  # tokens of a transcript
 WALL_BROKEN = 3
 
@@ -55,6 +56,7 @@ def record(
         codes=(),
         numbers=numbers,
         bits=bits,
+        tokens=TOKENS,
         machine_seeds=(seed,),
         seed=seed,
     )

@@ -8,7 +8,7 @@ from typing import Any
 from statebound.errors import UsageError
 from statebound.experiments.demos._page import Step, Story, counted, level
 
-SUMMARY = "Guess how often Bob is right with M bits; then the wall, the best code."
+SUMMARY = "Guess how often Bob is right with M bits; then see the wall."
 MOST = 64
 CODES = "statebound.protocols.codes"
 
