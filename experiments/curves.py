@@ -72,6 +72,55 @@ def collapse_curves(problem: Problem, max_bits: int) -> Curves:
     return _walk(problem, WALLS, _even(last, POINTS))
 
 
+def cliff_curves(problem: Problem, max_bits: int) -> Curves:
+    """Return the limits of the average and of all answers at once, and chance, over state bits.
+
+    Parameters and sizes are those of `collapse_curves`.
+
+    Examples
+    --------
+    >>> from statebound.protocols.problems.index import Index
+    >>> curves = cliff_curves(Index(7), 7)
+    >>> curves["ball"][4], curves["all_correct"][4]
+    ((4, 0.875), (4, 0.125))
+    """
+    if max_bits < 0:
+        raise UsageError("max_bits", max_bits, "must not be negative", "pass the largest state")
+    last = max(max_bits, _all_answers(problem))
+    return _walk(problem, ("ball", "all_correct"), _even(last, POINTS))
+
+
+def contours(problems: Iterable[Problem], levels: Iterable[float]) -> Curves:
+    """Return for each success, as text, the bits below which the ball wall forbids it, by n.
+
+    Parameters
+    ----------
+    problems
+        One problem at several sizes.
+    levels
+        Successes in (0, 1].
+
+    Returns
+    -------
+    dict
+        Level -> (n, bits) in order of n, bits being log2 of the least number of messages;
+        sizes where no wall is known are left out.
+
+    Examples
+    --------
+    >>> from statebound.protocols.problems.index import Index
+    >>> contours([Index(7), Index(3)], [0.875, 1.0])
+    {'0.875': [(3, 2.321928094887362), (7, 4.0)], '1': [(3, 3.0), (7, 7.0)]}
+    """
+    found: Curves = {f"{level:g}": [] for level in levels}
+    for problem in sorted(problems, key=lambda problem: problem.n):
+        for level, points in found.items():
+            bits = report.bits_needed(problem, level)["bits_needed"]["ball"]
+            if bits is not None:
+                points.append((problem.n, bits))
+    return found
+
+
 def limits_curves(problem: Problem, points: int = LIMITS_POINTS) -> Curves:
     """Return every wall of `report.WALLS` over state bits, and chance.
 

@@ -24,6 +24,7 @@ def main() -> None:
         leaderboard,
         learn,
         lists,
+        plot,
         shows,
         subject,
         think,
