@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from math import ceil
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 STYLES = ("paper", "slides")
 MAX_VERTICES = 40
-_CONTOUR = 64  # sizes at which a contour is computed
 
 
 def problem_of(row: Row) -> Problem:
@@ -58,7 +56,9 @@ def _rescaled(rows: list[Row]) -> tuple[Any, ...]:
     for n, problem in first.items():
         answers = problem.structure.effective_n
         found[n] = curves.collapse_curves(problem, ceil(rate * answers)) if answers else {}
-    return (found,)
+    alike = kept[0]["query_law"] == "uniform"
+    known = any(held.get("rate_distortion") for held in found.values())
+    return found, curves.rate_limit(kept[0]["alphabet"]) if alike and known else []
 
 
 def _phase(rows: list[Row]) -> tuple[Any, ...]:
@@ -66,13 +66,7 @@ def _phase(rows: list[Row]) -> tuple[Any, ...]:
 
     kept, _ = select(rows, sizes=True)
     first = {row["n"]: row for row in kept}
-    least, most = min(first), max(first)
-    step = -(-(most - least + 1) // _CONTOUR)
-    problems = []
-    for n in sorted({*range(least, most + 1, step), *first}):
-        row = first.get(n, kept[0]) | {"n": n}
-        with suppress(UsageError):  # between sizes that were measured there may be none
-            problems.append(problem_of(row))
+    problems = [problem_of(row) for row in first.values()]
     return (curves.contours(problems, LEVELS),)
 
 

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from statebound.experiments.figures._style import GREY, small, unit
 
 _WIDE = 22  # columns that a figure of usual width has room for
+_HEAD = 4.6  # width of a head over the size of its letters
 _BETWEEN = 0.8  # room between two state sizes, in columns
 
 
@@ -40,11 +41,17 @@ def places(sizes: Sequence[int]) -> tuple[list[float], dict[int, tuple[float, fl
 
 def heads(axes: Axes, groups: Mapping[int, tuple[float, float]], top: float, room: float) -> None:
     """Write M over each group, a little above a line at `top`."""
+    figure = axes.get_figure()
+    assert isinstance(figure, Figure)
+    last = max(right for _, right in groups.values())
+    column = 72 * figure.get_figwidth() / (last + 2)  # points, at most
+    narrow = min(right - left for left, right in groups.values()) + 1 + _BETWEEN
+    crowded = narrow * column < _HEAD * small()
     for bits, (left, right) in groups.items():
         axes.text(
             (left + right) / 2,
             top + room,
-            f"M = {bits}" if len(groups) < 12 else str(bits),
+            str(bits) if crowded and left else f"M = {bits}",
             ha="center",
             va="bottom",
             fontsize=small(),

@@ -14,7 +14,7 @@ from statebound.experiments.figures._columns import plural
 from statebound.experiments.figures._style import small, unit
 
 MOST = 12
-_SHAPE = 1.35  # width of a panel over its height
+_SHAPE = 1.2  # width of a panel over its height
 _REST = 1.2  # inches of a printed figure that titles and keys take
 
 Name = TypeVar("Name", bound=Hashable)
@@ -60,7 +60,8 @@ def shape(many: int, width: float, height: float | None) -> tuple[int, int]:
         across = many if many <= 3 else 2 if many == 4 else 3 if many <= 9 else 4
     else:
         shapes = {c: width / c * ceil(many / c) / height for c in range(1, many + 1)}
-        across = min(shapes, key=lambda c: abs(log(shapes[c] / _SHAPE)))
+        blank = {c: c * ceil(many / c) - many for c in shapes}
+        across = min(shapes, key=lambda c: abs(log(shapes[c] / _SHAPE)) + blank[c] / many)
     return ceil(many / across), across
 
 

@@ -226,14 +226,28 @@ def named(row: Mapping[str, Any]) -> str:
     return f"{row['problem']}, {sizes}{symbols}{law}"
 
 
-def legend(figure: Figure, handles: Sequence[Artist], where: Literal["upper", "lower"]) -> Legend:
-    """Put a legend outside the panels, in as few rows as the figure's width allows."""
+def legend(
+    figure: Figure,
+    handles: Sequence[Artist],
+    where: Literal["upper", "lower"],
+    title: str | None = None,
+) -> Legend:
+    """Put a legend outside the panels, in as few rows as the figure's width allows.
+
+    A title of the figure goes above it.
+    """
     place: Literal["outside upper center", "outside lower center"] = (
         "outside upper center" if where == "upper" else "outside lower center"
     )
     columns = max(1, len(handles))
     while True:
-        made: Legend = figure.legend(handles=handles, loc=place, ncols=columns)
+        made: Legend = figure.legend(
+            handles=handles,
+            loc=place,
+            ncols=columns,
+            title=title,
+            title_fontsize=1.2 * small(),
+        )
         if columns <= 1 or made.get_window_extent().width < 0.98 * figure.bbox.width:
             return made
         made.remove()

@@ -119,11 +119,8 @@ def make(rows: Sequence[Row], view: View, kind: str) -> tuple[Figure, list[str]]
             _panel(panel, list(held.values()), looks, view)
         _scale(axes, every, view)
         _facets.label(axes, axis(view.x), axis(view.y))
-        if view.title and names == [""]:
-            axes[0].set_title(view.title)
-        elif view.title:
-            figure.suptitle(view.title)
-        legend(figure, [handle(name, look) for name, look in looks.items()], "upper")
+        shown = [handle(name, look) for name, look in looks.items()]
+        legend(figure, shown, "upper", view.title or None)
         keys = _handles(every, view)
         if keys:
             legend(figure, keys, "lower")
@@ -181,7 +178,10 @@ def sort(rows: Sequence[Row], view: View) -> tuple[Panels, list[str]]:
                 {x: tuple(sorted(held, key=order)) for x, held in sorted(points.items())},
                 next(iter(points.values()))[0]["protocol"],
             )
-    mixed -= {"state_numbers"} if "config" in {m.partition(".")[0] for m in mixed} else set()
+    if "model" in mixed:  # the rest follows from it
+        mixed = {name for name in mixed if not name.startswith("config") and name != "init"}
+    if any(name.startswith("config") for name in mixed):
+        mixed -= {"state_numbers"}
     if mixed:
         notes.append(
             f"points are means over rows that differ in {', '.join(sorted(mixed))}: "
@@ -256,11 +256,14 @@ def _walls(axes: Axes, lines: Sequence[Line], looks: Mapping[str, Look | Mark], 
         for x, w in known.items():
             merged.setdefault(x, set()).add(w)
     shared = all(len(held) == 1 for held in merged.values())
-    drawn: list[tuple[dict[float, float], str]] = (
-        [({x: held.pop() for x, held in merged.items()}, BLACK)]
-        if shared
-        else [(w, looks[line.label].colour) for line, w in zip(lines, every, strict=True)]
-    )
+    drawn: list[tuple[dict[float, float], str]] = []
+    if shared:
+        drawn = [({x: held.pop() for x, held in merged.items()}, BLACK)]
+    else:
+        for known in every:
+            owners = {x.label for x, other in zip(lines, every, strict=True) if other == known}
+            colour = looks[owners.pop()].colour if len(owners) == 1 else BLACK
+            drawn.append((known, colour))
     for known, colour in drawn:
         if known:
             at = sorted(known)

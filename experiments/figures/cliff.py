@@ -99,8 +99,9 @@ def make(rows: Sequence[Row], curves: Curves, kind: str = "paper") -> tuple[Figu
             upper.set_title("step" if step else "handoff")
             lower.set_xlabel("state bits M")
         _scale(panels[0, 0], panels[1, 0], every, curves)
-        figure.suptitle(f"On average and all at once, {named(kept[0])}")
-        legend(figure, [handle(label, look) for label, look in looks.items()], "upper")
+        title = f"On average and all at once, {named(kept[0])}"
+        shown = [handle(label, look) for label, look in looks.items()]
+        legend(figure, shown, "upper", title)
         legend(figure, _handles(every, curves), "lower")
     return figure, notes + more + broken_note(rows_of(every))
 
@@ -135,8 +136,9 @@ def _draw(
         for key in reversed(keys):  # dashed and open is all at once, here
             shown = Line(line.label, key == "all_correct", line.rows, line.protocol)
             look = looks[line.label]
-            if isinstance(look, Mark) and key == "all_correct":
-                look = Mark(look.marker, False, look.grow, GREY)
+            if key == "all_correct" and (len(keys) > 1 or isinstance(look, Mark)):
+                colour = GREY if isinstance(look, Mark) else look.colour
+                look = Mark(look.marker, False, look.grow, colour)  # no line: a cliff has no slope
             mean_and_seeds(axes, shown, look, key, 1, 0.85, band=True)
     ring(
         axes,

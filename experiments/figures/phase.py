@@ -1,12 +1,13 @@
-"""The map of success over n and M, with the contours below which the wall forbids a success.
+"""The map of success over n and M, with stairs below which the wall forbids a success.
 
-A panel a machine. Cells are what was measured, means over seeds; at most the success of a
-contour is possible anywhere below it, for any protocol.
+A panel a machine. Cells are what was measured, means over seeds; in a cell below the stairs
+of a success no protocol reaches it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 from statebound.experiments.curves import Curves
 from statebound.experiments.figures import _facets, _maps
 from statebound.experiments.figures._columns import NOTHING, Choices, Row, check, say, value
-from statebound.experiments.figures._lines import labelled, select
+from statebound.experiments.figures._lines import labelled, order, select
 from statebound.experiments.figures._pieces import (
     broken,
     broken_note,
@@ -34,6 +35,7 @@ from statebound.experiments.figures._style import BLACK, style, unit
 
 TAKES = ("facet",)
 LEVELS = (0.75, 0.9, 1.0)
+_ROUNDING = 1e-9
 _DASHES = ((1.2, 1.2), (4.0, 1.6), (0.0, 0.0))  # of the levels, lowest first
 
 Panel = dict[tuple[float, float], list[Row]]
@@ -115,7 +117,10 @@ def sort(rows: Sequence[Row], choices: Choices) -> tuple[dict[str, Panel], list[
 def _panel(
     axes: Axes, held: Panel, norm: Normalize
 ) -> tuple[dict[tuple[float, float], float], dict[tuple[float, float], tuple[float, ...]]]:
-    cells = {at: float(np.mean([row["success"] for row in rows])) for at, rows in held.items()}
+    cells = {
+        at: float(np.mean([row["success"] for row in sorted(rows, key=order)]))
+        for at, rows in held.items()
+    }
     across = _maps.edges([n for n, _ in held])
     sides: dict[tuple[float, float], tuple[float, ...]] = {}
     for n, ends in across.items():
@@ -134,17 +139,29 @@ def _scale(axes: Sequence[Axes], panels: Mapping[str, Panel], curves: Curves) ->
     for each in axes:
         for at, points in enumerate(curves.values()):
             if points:
-                each.plot(*np.array(points).T, label="_contour", **_look(at))
+                each.plot(*np.array(_stairs(points, across)).T, label="_stairs", **_look(at))
         each.set(xlim=(left, right), ylim=(0, top * 1.04 + 0.5))
         if len(across) <= 10:
             each.xaxis.set_major_locator(FixedLocator(list(across)))
         each.yaxis.set_major_locator(MaxNLocator(6, integer=True))
 
 
+def _stairs(
+    points: Sequence[tuple[int, float]], across: Mapping[float, tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Return the corners of a line above all whole M that are below the bits, by n."""
+    found: list[tuple[float, float]] = []
+    for n, bits in points:
+        left, right = across[n]
+        level = ceil(bits - _ROUNDING) - 0.5
+        if found and abs(found[-1][0] - left) > _ROUNDING:
+            found.append((float("nan"), float("nan")))
+        found += [(left, level), (right, level)]
+    return found
+
+
 def _text(level: str) -> str:
-    if level == "1":
-        return "below: none is always right"
-    return f"below: none above {level}"
+    return f"below: no protocol reaches {level}"
 
 
 def _look(at: int) -> dict[str, Any]:

@@ -53,6 +53,7 @@ _FORBIDDEN = "impossible at any n"
 def make(
     rows: Sequence[Row],
     curves: Mapping[int, Curves],
+    limit: Sequence[tuple[float, float]],
     kind: str = "paper",
     choices: Choices = NOTHING,
 ) -> tuple[Figure, list[str]]:
@@ -64,6 +65,9 @@ def make(
         Result rows of one problem at several n; of several problems the commonest is drawn.
     curves
         The walls by n, as `statebound.experiments.curves.collapse_curves` gives them.
+    limit
+        What holds at every n, over M / n: `statebound.experiments.curves.rate_limit`, or
+        nothing.
     kind, choices
         The style; a column for panels instead of the machine.
 
@@ -101,14 +105,15 @@ def make(
     with style(kind):
         figure = Figure()
         axes = _facets.grid(figure, names, kind)
-        figure.suptitle(f"Success on {kept[0]['problem']} at every n over M / n")
         right = 1.03 * max(1.0, *(m for line in every for m in line.rows))
         for each, held in zip(axes, panels.values(), strict=True):
-            _panel(each, held, curves, looks, right)
+            _panel(each, held, curves, limit, looks, right)
         _scale(axes[0], every, right)
         _facets.label(axes, RATE, "success probability")
-        legend(figure, [handle(f"n = {n}", look) for n, look in looks.items()], "upper")
-        legend(figure, _handles(every, curves), "lower")
+        title = f"Success on {kept[0]['problem']} at every n over M / n"
+        shown = [handle(f"n = {n}", look) for n, look in looks.items()]
+        legend(figure, shown, "upper", title)
+        legend(figure, _handles(every, curves, limit), "lower")
     return figure, notes + more + broken_note(rows_of(every))
 
 
@@ -128,12 +133,13 @@ def _panel(
     axes: Axes,
     lines: Sequence[Line],
     curves: Mapping[int, Curves],
+    limit: Sequence[tuple[float, float]],
     looks: Mapping[int, Look],
     right: float,
 ) -> None:
     size = unit()
     answers = {row["n"]: row["effective_n"] for row in rows_of(lines)}
-    _limit(axes, curves, answers, right)
+    _limit(axes, limit, right)
     for n, effective in answers.items():
         held = curves.get(n, {})
         wall = scaled(held, "ball", effective, right)
@@ -157,18 +163,13 @@ def _panel(
     )
 
 
-def _limit(
-    axes: Axes, curves: Mapping[int, Curves], answers: Mapping[int, int], right: float
-) -> None:
+def _limit(axes: Axes, limit: Sequence[tuple[float, float]], right: float) -> None:
     """Draw the limit that holds at every n, and shade what is above it."""
-    known = [n for n in answers if curves.get(n, {}).get("rate_distortion")]
-    if not known:
+    if not limit:
         return
-    limit = scaled(curves[max(known)], "rate_distortion", answers[max(known)], right)
-    axes.plot(*limit.T, color=BLACK, lw=1.8 * unit(), zorder=2.1, label="_limit")
-    axes.fill_between(
-        limit[:, 0], limit[:, 1], 1.2, color=FORBIDDEN, lw=0, zorder=1, label="_impossible"
-    )
+    x, y = zip(*limit, (right, limit[-1][1]), strict=True)
+    axes.plot(x, y, color=BLACK, lw=1.8 * unit(), zorder=2.1, label="_limit")
+    axes.fill_between(x, y, 1.2, color=FORBIDDEN, lw=0, zorder=1, label="_impossible")
 
 
 def _scale(axes: Axes, lines: Sequence[Line], right: float) -> None:
@@ -180,7 +181,11 @@ def _scale(axes: Axes, lines: Sequence[Line], right: float) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
 
 
-def _handles(lines: Sequence[Line], curves: Mapping[int, Curves]) -> list[Artist]:
+def _handles(
+    lines: Sequence[Line],
+    curves: Mapping[int, Curves],
+    limit: Sequence[tuple[float, float]],
+) -> list[Artist]:
     size, neutral = unit(), Look(BLACK, "o", (3.0, 1.4))
     rows = rows_of(lines)
     found: list[Artist] = []
@@ -192,7 +197,7 @@ def _handles(lines: Sequence[Line], curves: Mapping[int, Curves]) -> list[Artist
     found += interval_handles(row["interval_level"] for row in rows)
     if any(held.get("ball") for held in curves.values()):
         found.append(Line2D([], [], color=GREY, lw=0.9 * size, label="ball limit of each n"))
-    if any(held.get("rate_distortion") for held in curves.values()):
+    if limit:
         look: dict[str, Any] = {"color": BLACK, "lw": 1.8 * size}
         found.append(Line2D([], [], label="rate-distortion limit, any n", **look))
         found.append(Patch(color=FORBIDDEN, lw=0, label=_FORBIDDEN))

@@ -26,7 +26,7 @@ from statebound.experiments.figures._columns import (
     say,
     value,
 )
-from statebound.experiments.figures._lines import labelled, select
+from statebound.experiments.figures._lines import labelled, order, select
 from statebound.experiments.figures._pieces import (
     broken,
     broken_note,
@@ -99,9 +99,9 @@ def _panel(axes: Axes, held: dict[int, list[Row]], sizes: Sequence[int], norm: N
     cells: dict[tuple[float, float], float] = {}
     rings: list[tuple[float, float]] = []
     positions = max(len(row[_KEY]) for rows in held.values() for row in rows)
-    for bits, rows in held.items():
+    for bits, rows in sorted(held.items()):
         at = sizes.index(bits)
-        known = np.array([row[_KEY] for row in rows], float).mean(axis=0)
+        known = np.array([row[_KEY] for row in sorted(rows, key=order)], float).mean(axis=0)
         cells |= {(k + 1.0, float(at)): float(v) for k, v in enumerate(known)}
         if any(broken(row) for row in rows):
             rings.append((positions + 0.5, at))
