@@ -27,6 +27,7 @@ def main() -> None:
         plot,
         shows,
         subject,
+        sweep,
         think,
         train,
     )
