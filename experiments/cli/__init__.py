@@ -26,6 +26,7 @@ def main() -> None:
         leaderboard,
         learn,
         lists,
+        plot,
         shows,
         subject,
         sweep,
