@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -28,9 +29,20 @@ app.add_typer(demo, name="demo")
 
 
 @demo.callback(invoke_without_command=True)
-def listed(context: typer.Context, *, as_json: JSON = False) -> None:
+def listed(
+    context: typer.Context,
+    *,
+    page: Annotated[
+        Path | None, typer.Option("--html", help="Write the page for lectures, one file.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the machines on that page.")] = 0,
+    as_json: JSON = False,
+) -> None:
     """Show a construction at work; alone, list them."""
     if context.invoked_subcommand is not None:
+        return
+    if page is not None:
+        _write_page(page, seed, as_json)
         return
     commands: Any = context.command
     rows = [
@@ -41,6 +53,20 @@ def listed(context: typer.Context, *, as_json: JSON = False) -> None:
         output.data(rows, compact=True)
     else:
         sys.stdout.write(output.table(rows, {"demo": "demo", "shows": "shows"}))
+
+
+def _write_page(page: Path, seed: int, as_json: bool) -> None:
+    from statebound.experiments.page.write import write
+
+    progress = output.Progress(quiet=as_json)
+    try:
+        write(page, seed, progress)
+    finally:
+        progress.close()
+    if as_json:
+        output.data({"page": str(page)}, compact=True)
+    else:
+        output.talk(f"{page}: open it in a browser")
 
 
 @demo.command()
