@@ -36,9 +36,9 @@ const ALICE = (() => {
     /** The numbers of the state after reading `read`, as shades. */
     shades: (machine, read) =>
       Array.from(cut(bytes(machines[machine].values), PUBLIC.machines[machine].state_numbers, row(read))),
-    /** What a shade stands for. */
-    number: (machine, shade) => {
-      const [low, high] = machines[machine].range;
+    /** What a shade of the number in place c stands for. */
+    number: (machine, shade, c) => {
+      const [low, high] = machines[machine].range[c];
       return low + ((high - low) * shade) / PUBLIC.shades;
     },
     /** The message, in hex, if the handoff came after `read`. */

@@ -7,6 +7,11 @@ const fill = (node, ...children) => {
   return node;
 };
 
+/** Set a text only where it is another one, so that it is read out once. */
+const say = (id, words) => {
+  if (byId(id).textContent !== words) byId(id).textContent = words;
+};
+
 const element = (name, attributes = {}, ...children) => {
   const node = document.createElement(name);
   Object.entries(attributes).forEach(([key, value]) => node.setAttribute(key, value));

@@ -96,10 +96,12 @@ const drawPoint = (s, machine, hidden) => {
   const limit = wallAt(PUBLIC.sizes[sizeOf(s.problem, s.n)], row.state_bits);
   const who = `${NAMES[s.model]} (${INITS[row.init]})`;
   const guess = s.wager === null ? "" : ` You guessed ${s.wager} %.`;
-  byId("point").textContent = hidden
+  say("point", hidden
     ? `How often is the best Bob right with ${plural(row.state_bits, "bit")} of this ${who}? The wall is ${percent(limit)}.`
     : `${who}: ${percent(row.success)} = ${row.success_fraction} of all inputs and queries. `
-      + `No machine of ${plural(row.state_bits, "bit")} is above ${percent(limit)}.${guess}`;
+      + (limit < 1
+        ? `No machine of ${plural(row.state_bits, "bit")} is above ${percent(limit)}.${guess}`
+        : `${plural(row.state_bits, "bit")} could hold every answer.${guess}`));
 };
 
 /** The list of curves: how each is drawn, where it is now, and the command that measures it. */
@@ -147,5 +149,5 @@ const entry = (mark, words, command, all) => element("li", {},
     element("button", { type: "button", class: "copy", "data-text": command, "aria-label": `Copy: ${command}` }, "Copy"),
     element("button", {
       type: "button", class: "copy", "data-text": all.join("\n"),
-      "aria-label": `Copy the commands of ${plural(all.length, "point")}: ${words}`,
-    }, `Copy all ${all.length}`)));
+      "aria-label": `All ${all.length}: copy the commands of every point, ${words}`,
+    }, `All ${all.length}`)));

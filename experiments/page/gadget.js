@@ -8,8 +8,8 @@ const drawPair = (s, machine) => {
   byId("pigeonhole-title").textContent = pair ? "Two inputs, one message: Bob must err" : "No two inputs that Bob confuses";
   if (pair === null) {
     fill(byId("pair"));
-    byId("pair-note").textContent = `All ${inputs} inputs were tried: whenever two share a message, all their answers agree. `
-      + `${plural(row.state_bits, "bit")} ${row.state_bits === 1 ? "is" : "are"} enough for this machine. Take fewer numbers and look again.`;
+    say("pair-note", `All ${inputs} inputs were tried: whenever two share a message, all their answers agree. `
+      + `${plural(row.state_bits, "bit")} ${row.state_bits === 1 ? "is" : "are"} enough for this machine. Take fewer numbers and look again.`);
     return;
   }
   const said = BOBS[machine](pair.message, pair.query - 1);
@@ -27,8 +27,8 @@ const drawPair = (s, machine) => {
       element("span", { class: right ? "verdict" : "verdict wrong" }, verdict));
   });
   fill(byId("pair"), ...lines);
-  byId("pair-note").textContent = `${inputs} inputs go into ${plural(row.distinct_messages, "message")} that occur, of ${2 ** row.state_bits} possible. `
-    + `These two send the same one, yet differ at k = ${pair.query}: whatever Bob says, he errs on one of them.`;
+  say("pair-note", `${inputs} inputs go into ${plural(row.distinct_messages, "message")} that occur, of ${2 ** row.state_bits} possible. `
+    + `These two send the same one, yet differ at k = ${pair.query}: whatever Bob says, he errs on one of them.`);
 };
 
 const drawGraph = (s) => {
@@ -58,7 +58,8 @@ const drawGraph = (s) => {
   }
   if (asked) {
     const [[x1, y1], [x2, y2]] = edge.map(place);
-    parts.push(svg("line", { x1, y1, x2, y2, class: "bob-edge" }));
+    const bow = pitch < 42 ? 34 : 0; // neighbours that nearly touch are joined by a bow
+    parts.push(svg("path", { d: `M${x1} ${y1}Q${(x1 + x2) / 2} ${y1 - 2 * bow} ${x2} ${y2}`, class: "bob-edge" }));
   }
   for (let v = 1; v <= vertices; v += 1) {
     const [x, y] = place(v);
@@ -80,5 +81,5 @@ const drawGraph = (s) => {
     : judged
       ? (tree ? "Bob's edge joins the two stars: a tree, answer 1." : "Bob's edge has both ends in one star: a cycle, answer 0.")
       : `Bob adds the edge ${edge.join("-")} (dashed). Does it join the two stars, or close a cycle?`;
-  byId("graph-note").textContent = `${why} ${end}`;
+  say("graph-note", `${why} ${end}`);
 };

@@ -82,16 +82,15 @@ const numbersOf = (s) =>
 
 const drawSettings = (s, machine) => {
   const row = PUBLIC.machines[machine];
-  options(byId("problem"), [["index", "Index: what is bit k of x?"], ["istree", "IsTree: is it a tree?"]], s.problem);
-  const unit = s.problem === "index" ? "bits in x" : "vertices";
-  options(byId("n"), PUBLIC.sizes.filter((z) => z.problem === s.problem).map((z) => [z.n, `${z.n} ${unit}`]), s.n);
+  options(byId("problem"), [["index", "Index: bit k of x?"], ["istree", "IsTree: a tree?"]], s.problem);
+  options(byId("n"), PUBLIC.sizes.filter((z) => z.problem === s.problem).map((z) => [z.n, String(z.n)]), s.n);
   options(byId("model"), PUBLIC.models.map((m) => [m, NAMES[m]]), s.model);
   const widths = PUBLIC.bits.filter((b) => machinesOf(s.problem, s.n, s.model, b).some((m) => m.state_numbers === s.numbers));
   options(byId("bits"), widths.map((b) => [b, String(b)]), s.bits);
   const numbers = numbersOf(s);
   slider(byId("numbers"), numbers.length - 1, numbers.indexOf(s.numbers), `${plural(s.numbers, "number")}, ${plural(row.state_bits, "bit")} in all`);
   byId("numbers-shown").textContent = String(s.numbers);
-  byId("sum").textContent = `M = ${s.numbers} × ${s.bits} = ${plural(row.state_bits, "bit")} for ${row.effective_n} answers`;
+  byId("sum").textContent = `M = ${s.numbers} × ${s.bits} = ${plural(row.state_bits, "bit")}, ${row.effective_n} answers`;
 };
 
 const drawWager = (s, hidden) => {
@@ -121,7 +120,7 @@ const draw = () => {
     asked: now.step >= steps.asked, answered: now.step >= steps.answered,
   });
   const told = story(now, machine);
-  if (byId("story").textContent !== told) byId("story").textContent = told;
+  say("story", told);
   byId("story").classList.toggle("wrong", told.includes("✗"));
   byId("story").classList.toggle("right", told.includes("✓"));
   slider(byId("step"), steps.answered, now.step, `step ${now.step} of ${steps.answered}`);

@@ -30,7 +30,7 @@ const drawAlice = (s, machine) => {
     button.classList.toggle("now", i === read - 1 && s.step <= s.x.length);
   });
   fill(byId("strip"), strip(s, machine, row, read));
-  byId("strip-note").textContent = read ? "light: small, dark: large; digit: its code" : "";
+  byId("strip-note").textContent = read ? "darker: larger; digit: its code" : "";
 };
 
 /** The state after each bit, a column below the bit; codes stand in the newest column. */
@@ -56,7 +56,7 @@ const strip = (s, machine, row, read) => {
         parts.push(svg("rect", { ...place, fill: `rgb(${r} ${g} ${b})`, class: "state" }));
         if (newest) {
           parts.push(svg("text", {
-            x: place.x + cell / 2, y: place.y + height / 2 + 4.5, class: depth > 0.45 ? "light" : "dark",
+            x: place.x + cell / 2, y: place.y + height / 2 + 4.5, class: depth > 0.66 ? "light" : "dark",
           }, String(codes[c])));
         }
       }
@@ -65,7 +65,7 @@ const strip = (s, machine, row, read) => {
       parts.push(svg("rect", {
         x: (t - 1) * pitch, y: 0.5, width: cell + 2, height: row.state_numbers * (height + 1) + 2, class: "newest",
       }));
-      const told = shades.map((v) => ALICE.number(machine, v).toFixed(2)).join(", ");
+      const told = shades.map((v, c) => ALICE.number(machine, v, c).toFixed(2)).join(", ");
       words = `The state after ${plural(t, "bit")}: ${told}; codes ${codes.join(" ")}.`;
     }
   }
@@ -81,7 +81,7 @@ const drawChannel = (s, machine) => {
     ? boxes(messageBits(message, row.state_bits), row.bits_per_number, "The message")
     : element("span", { class: "quiet" }, "nothing yet"));
   byId("count").textContent = sent ? `${plural(row.state_bits, "bit")} crossed` : "0 bits crossed";
-  byId("hex").textContent = sent ? `hex ${message} (${plural(row.message_bytes, "byte")})` : `x has ${s.x.length}`;
+  byId("hex").textContent = sent ? `hex ${message} (${plural(row.message_bytes, "byte")})` : `x has ${s.x.length} bits`;
   return sent ? message : null;
 };
 
@@ -89,12 +89,12 @@ const drawChannel = (s, machine) => {
 const drawBob = (held) => {
   const row = PUBLIC.machines[held.machine];
   const size = PUBLIC.sizes[sizeOf(row.problem, row.n)];
-  const words = row.problem === "istree" ? ["0 (no tree)", "1 (tree)"] : ["0", "1"];
+  const words = row.problem === "istree" ? ["0 cycle", "1 tree"] : ["0", "1"];
   fill(byId("held"), held.message === null
     ? element("span", { class: "quiet" }, "nothing yet")
     : boxes(messageBits(held.message, row.state_bits), row.bits_per_number, "the message"));
   byId("k-legend").textContent = row.problem === "istree"
-    ? `and k = ${held.k}: he adds the edge ${held.k}-${held.k + 1}. Is it a tree?`
+    ? `and k = ${held.k}: edge ${held.k}-${held.k + 1}. A tree?`
     : `and k = ${held.k}: what is bit ${held.k} of x?`;
   byId(`k${held.k}`).checked = true;
   const open = held.message !== null && held.asked && !held.answered;
@@ -105,9 +105,9 @@ const drawBob = (held) => {
     button.setAttribute("aria-disabled", String(!open));
   });
   byId("show").setAttribute("aria-disabled", String(!open));
-  const say = BOBS[held.machine];
+  const reply = BOBS[held.machine];
   const cells = Array.from({ length: size.queries }, (_, k) => {
-    const text = held.answered ? String(say(held.message, k)) : "?";
+    const text = held.answered ? String(reply(held.message, k)) : "?";
     return element("span", { class: k + 1 === held.k ? "cell asked" : "cell" }, text);
   });
   const told = held.answered
@@ -115,5 +115,5 @@ const drawBob = (held) => {
     : "His table is not shown yet";
   fill(byId("answers"), element("span", { class: "row", role: "img", "aria-label": told }, ...cells));
   byId("row-name").textContent = held.message === null ? "His table:" : `His table, row ${held.message}:`;
-  byId("answer").textContent = held.answered ? `Bob says ${words[say(held.message, held.k - 1)]}` : "";
+  say("answer", held.answered ? `Bob says ${words[reply(held.message, held.k - 1)].replace(" ", ", a ")}` : "");
 };

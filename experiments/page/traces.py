@@ -24,7 +24,7 @@ from statebound.protocols.message import Bytes
 from statebound.protocols.problem import Problem
 from statebound.reductions.machine import CutMachine
 
-SHADES = 255  # a number is shown as one of so many and one shades between least and greatest
+SHADES = 255  # a number is shown as one of 0 ... SHADES, from its least to its greatest value
 _SHOWN = (
     "problem", "model", "n", "effective_n", "init", "state_numbers", "bits_per_number",
     "state_bits", "message_bytes", "quantiser", "encoding", "success", "success_fraction",
@@ -84,11 +84,12 @@ def bob_table(problem: Problem, messages: Bytes) -> tuple[Table, Fraction]:
     return table, share(problem.weights, tuple(int(r) for r in right), totals)
 
 
-def shades(values: NDArray[np.float64]) -> tuple[NDArray[np.uint8], list[float]]:
-    """Return numbers as shades between the least and the greatest, and those two."""
-    low, high = float(values.min()), float(values.max())
-    span = high - low or 1.0
-    return np.rint((values - low) / span * SHADES).astype(np.uint8), [low, high]
+def shades(values: NDArray[np.float64]) -> tuple[NDArray[np.uint8], list[list[float]]]:
+    """Return numbers (P, C) as shades between the least and the greatest of each, and those."""
+    low, high = values.min(axis=0), values.max(axis=0)
+    span = np.where(high > low, high - low, 1.0)
+    shade = np.rint((values - low) / span * SHADES).astype(np.uint8)
+    return shade, np.stack([low, high], axis=1).tolist()
 
 
 def trace(request: Request, seed: int) -> dict[str, Any]:
@@ -112,6 +113,8 @@ def trace(request: Request, seed: int) -> dict[str, Any]:
     if found.broken is not None:
         raise StateboundError(f"{command(asked)}: {found.broken}")
     problem = machine.problem
+    if set(machine.widths.tolist()) != {asked.bits}:
+        raise StateboundError(f"{command(asked)}: more crosses than one code a number")
     numbers, messages = tree(machine)
     table, success = bob_table(problem, messages[-problem.inputs :])
     if f"{success.numerator}/{success.denominator}" != found.row["success_fraction"]:

@@ -69,12 +69,12 @@ def gathered(seed: int, report: Report | None = None) -> dict[str, Any]:
 
 
 def embedded(data: Any) -> str:
-    """Return JSON that is safe inside a script element of HTML.
+    r"""Return JSON that is safe inside a script element of HTML.
 
     Examples
     --------
     >>> embedded({"a": "</script><!--", "b": "é"})
-    '{"a":"\\\\u003c/script\\\\u003e\\\\u003c!--","b":"\\\\u00e9"}'
+    '{"a":"\\u003c/script\\u003e\\u003c!--","b":"\\u00e9"}'
     """
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
