@@ -59,9 +59,7 @@ def test_it_is_well_formed(page, read):
 
 def test_nothing_is_loaded_from_elsewhere(page, read):
     for tag, attributes in read.elements:
-        assert (
-            tag not in ("iframe", "object", "embed", "base", "form") or "action" not in attributes
-        )
+        assert tag not in ("iframe", "object", "embed", "base", "img")
         for name in ("src", "srcset", "href", "action", "data", "poster", "style"):
             assert attributes.get(name, "data:,") == "data:,", (tag, attributes)
         assert not any(name.startswith("on") for name in attributes)
@@ -98,7 +96,7 @@ def test_it_says_what_made_it(page):
     assert f"statebound {__version__}; made by" in page.text
 
 
-@given(st.recursive(st.text() | st.integers() | st.none(), st.lists, max_leaves=8))
+@given(st.lists(st.text(), max_size=3))
 def test_data_cannot_leave_their_element(data):
     text = embedded(data)
     assert json.loads(text) == data
