@@ -26,6 +26,7 @@ def main() -> None:
         lists,
         shows,
         subject,
+        sweep,
         think,
         train,
     )

@@ -24,11 +24,11 @@ from statebound.experiments.cli.options import (
     RAW,
     ROUNDING,
     N,
-    number_list,
     parse_options,
     parse_precision,
     with_request,
 )
+from statebound.experiments.ranges import number_list
 from statebound.experiments.request import Request
 
 WALL_BROKEN = 3
