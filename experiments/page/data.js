@@ -79,7 +79,7 @@ const REFEREE = (() => {
 const messageBits = (hex, count) => {
   const bits = [];
   for (let i = 0; i < count; i += 1) {
-    bits.push((parseInt(hex.substr(2 * (i >> 3), 2), 16) >> (i & 7)) & 1);
+    bits.push((parseInt(hex.slice(2 * (i >> 3), 2 * (i >> 3) + 2), 16) >> (i & 7)) & 1);
   }
   return bits;
 };
