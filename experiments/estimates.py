@@ -143,7 +143,7 @@ def confidence_sequence(values: ArrayLike, level: float = 0.95) -> Interval:
     --------
     >>> found = confidence_sequence([0.5, 1.0, 0.75, 0.5] * 64)
     >>> round(found.low, 3), found.best, round(found.high, 3)
-    (0.65, 0.6875, 0.729)
+    (0.65, 0.6875, 0.737)
     """
     return _interval(values, level, watched=True)
 

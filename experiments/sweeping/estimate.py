@@ -69,7 +69,7 @@ def _time(task: Task, stop: Stop) -> float | None:
         if isinstance(work(item), Failure):
             return None
         took = time.monotonic() - begun
-        if took > 2:
+        if took > PATIENCE:
             break
     sampled = stop.trials > 1024
     return took * max(1.0, stop.trials / 1024) if sampled and not _is_exact(task) else took

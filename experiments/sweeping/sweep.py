@@ -45,7 +45,7 @@ class Sweep:
 
     name: str
     kind: str
-    grids: tuple[dict[str, Any], ...]
+    grids: tuple[grid.Axes, ...]
     stop: Stop
     figures: tuple[dict[str, Any], ...] = ()
     title: str = ""
@@ -54,8 +54,12 @@ class Sweep:
     @cached_property
     def config(self) -> dict[str, Any]:
         """What names the results: all but the rule by which samples stop."""
-        grids = [grid.axes(each) for each in self.grids]
-        return {"verb": "sweep", "kind": self.kind, "grids": grids, "version": __version__}
+        return {
+            "verb": "sweep",
+            "kind": self.kind,
+            "grids": list(self.grids),
+            "version": __version__,
+        }
 
     @cached_property
     def expanded(self) -> tuple[list[Task], list[str]]:
@@ -71,7 +75,7 @@ class Sweep:
         """Return the sweep as its file could say it."""
         made: dict[str, Any] = {"title": self.title, "question": self.question, "kind": self.kind}
         made["stop"] = {k: v for k, v in asdict(self.stop).items() if v is not None}
-        made["grid"] = [grid.axes(each) for each in self.grids]
+        made["grid"] = list(self.grids)
         made["figure"] = [dict(figure) for figure in self.figures]
         return {k: v for k, v in made.items() if v}
 
@@ -127,13 +131,14 @@ def made(held: Mapping[str, Any], name: str, *, quick: bool = False) -> Sweep:
     for key in held:
         if key not in _TOP:
             raise UsageError("sweep", key, "is not a part", f"use {', '.join(_TOP)}")
-    grids = _tables(held, "grid")
+    grids = [grid.axes(each) for each in _tables(held, "grid")]
     if not grids:
         raise UsageError("grid", None, "is missing", "add a table [[grid]]")
     stop = _stop(held.get("stop", {}))
     if quick:
-        smaller = dict(_table(held, "quick"))
-        stop = _stop(asdict(stop) | dict(smaller.pop("stop", {})))
+        table = dict(_table(held, "quick"))
+        stop = _stop(asdict(stop) | dict(table.pop("stop", {})))
+        smaller = grid.axes(table)
         for key in smaller:
             if not any(key in each for each in grids):
                 raise UsageError("quick", key, "is in no grid", "drop it")
@@ -164,12 +169,9 @@ def overridden(
     """
     values = {key: _values(text) for key, text in changes.items()}
     for key in values:
-        if not any(key in grid.axes(each) for each in sweep.grids):
+        if not any(key in each for each in sweep.grids):
             raise UsageError("grid", key, "is in no grid of this sweep", "add it to the file")
-    grids = tuple(
-        (flat := grid.axes(each)) | {k: v for k, v in values.items() if k in flat}
-        for each in sweep.grids
-    )
+    grids = tuple(each | {k: v for k, v in values.items() if k in each} for each in sweep.grids)
     stop = replace(
         sweep.stop,
         trials=sweep.stop.trials if trials is None else trials,

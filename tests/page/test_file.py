@@ -122,6 +122,8 @@ def test_what_is_wrong_is_said(cli, tmp_path):
         (("--html", tmp_path / "none" / "p.html"), "html"),
         (("--html", tmp_path), "html"),
         (("--html", tmp_path / "p.html", "--seed", "-1"), "seed"),
+        (("--html", tmp_path / "p.html", "turing", "counter"), "html"),
+        (("--seed", "1"), "seed"),
     ):
         found = cli("demo", *words)
         assert found.code == 2
