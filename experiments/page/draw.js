@@ -29,7 +29,7 @@ const picture = (width, height, words, ...children) =>
   svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": words },
     ...children);
 
-const percent = (value) => `${(100 * value).toFixed(1)} %`;
+const percent = (value) => `${(100 * value).toFixed(1)}%`;
 
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 

@@ -95,7 +95,7 @@ const drawPoint = (s, machine, hidden) => {
   const row = PUBLIC.machines[machine];
   const limit = wallAt(PUBLIC.sizes[sizeOf(s.problem, s.n)], row.state_bits);
   const who = `${NAMES[s.model]} (${INITS[row.init]})`;
-  const guess = s.wager === null ? "" : ` You guessed ${s.wager} %.`;
+  const guess = s.wager === null ? "" : ` You guessed ${s.wager}%.`;
   say("point", hidden
     ? `How often is the best Bob right with ${plural(row.state_bits, "bit")} of this ${who}? The wall is ${percent(limit)}.`
     : `${who}: ${percent(row.success)} = ${row.success_fraction} of all inputs and queries. `

@@ -96,7 +96,7 @@ const drawSettings = (s, machine) => {
 const drawWager = (s, hidden) => {
   byId("hide").checked = s.hide === 1;
   byId("wager-parts").hidden = !hidden;
-  byId("wager-shown").textContent = `${byId("wager-value").value} %`;
+  byId("wager-shown").textContent = `${byId("wager-value").value}%`;
 };
 
 const draw = () => {

@@ -94,8 +94,8 @@ def test_the_untouched_page_makes_the_point(page, visit):
     ((_, row),) = rows_of(
         page, problem="index", n=7, model="gru", state_numbers=4, bits_per_number=1
     )
-    assert f"{100 * row['success']:.1f} % = {row['success_fraction']}" in seen.text("point")
-    assert f"{100 * row['wall_ball']:.1f} %" in seen.text("point")
+    assert f"{100 * row['success']:.1f}% = {row['success_fraction']}" in seen.text("point")
+    assert f"{100 * row['wall_ball']:.1f}%" in seen.text("point")
     assert f"{row['state_bits']} bits crossed" in seen.text("count")
     for name in ("x", "message", "k", "figure"):
         box = seen.tab.locator(f"#{name}").bounding_box()
@@ -182,7 +182,7 @@ def test_a_student_predicts_first(page, visit):
     assert row["success_fraction"] not in seen.text("collapse")
     seen.slide("wager-value", 90)
     seen.tab.click("#wager-done")
-    assert "You guessed 90 %" in seen.text("point")
+    assert "You guessed 90%" in seen.text("point")
     assert row["success_fraction"] in seen.text("point")
     seen.slide("numbers", 0)
     assert "How often" in seen.text("point")
