@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statebound.errors import UsageError
+from statebound.experiments.estimates import student_interval
 from statebound.experiments.subjects.packages import MOST_BYTES
 from statebound.experiments.subjects.textgen import WINDOW, TextGen
 from statebound.experiments.subjects.transit import BITS, Held, Transit, fit, format_at
@@ -284,14 +285,10 @@ def _mean(surprise: NDArray[np.float64]) -> dict[str, Any]:
 
     Pieces of one text are not independent draws, so the interval is approximate.
     """
-    from scipy.special import stdtrit
-
-    each = surprise.mean(axis=1)
-    mean, count = float(each.mean()), len(each)
-    off = float(stdtrit(count - 1, (1 + LEVEL) / 2) * each.std(ddof=1) / math.sqrt(count))
+    found = student_interval(surprise.mean(axis=1), LEVEL)
     return {
-        "bits_per_character": mean,
-        "bits_per_character_low": mean - off,
-        "bits_per_character_high": mean + off,
+        "bits_per_character": found.best,
+        "bits_per_character_low": found.low,
+        "bits_per_character_high": found.high,
         "by_place": [float(v) for v in surprise.mean(axis=0)],
     }
