@@ -128,10 +128,10 @@ class Layer:
     values: Tensor
     scores: Tensor | None
 
-    def copy(self) -> Layer:
-        """Return a copy of it."""
-        scores = None if self.scores is None else self.scores.clone()
-        return Layer(self.keys.clone(), self.values.clone(), scores)
+    def rows(self, which: slice) -> Layer:
+        """Return a copy of some sequences of the batch."""
+        scores = None if self.scores is None else self.scores[which].clone()
+        return Layer(self.keys[which].clone(), self.values[which].clone(), scores)
 
 
 @dataclass
@@ -152,7 +152,11 @@ class Cache:
 
     def copy(self) -> Cache:
         """Return a copy, so that reading on does not change this one."""
-        return replace(self, layers=[layer.copy() for layer in self.layers])
+        return self.rows(slice(None))
+
+    def rows(self, which: slice) -> Cache:
+        """Return a copy of some sequences of the batch."""
+        return replace(self, layers=[layer.rows(which) for layer in self.layers])
 
 
 def empty(policy: Policy, layers: int, batch: int, heads: int, width: int) -> Cache:

@@ -91,7 +91,7 @@ def predicting(
             "see `statebound quantisers`",
         )
     model = TextGen.load(weights)
-    public, own = _shipped()
+    public, own = shipped()
     tokens = model.tokens(own if text is None else _read(text))
     pieces = _pieces(tokens, length)
     samples = _calibrate(model, model.tokens(public))
@@ -137,7 +137,7 @@ def predicting(
     }
 
 
-def _shipped() -> tuple[str, str]:
+def shipped() -> tuple[str, str]:
     """Return the text to calibrate on, and the one to predict."""
     folder = resources.files("statebound.experiments.subjects")
     public, own = folder.joinpath("prose.txt").read_text(encoding="utf-8").split("\n\n")

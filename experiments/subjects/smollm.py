@@ -11,6 +11,7 @@ Allal et al. 2025, "SmolLM2: when Smol goes big" (Apache-2.0).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,10 +39,13 @@ class Llama:
     ----------
     model, tokeniser
         Of transformers; the model in float32.
+    digest
+        The SHA-256 of its file.
     """
 
     model: Any
     tokeniser: Any
+    digest: str = ""
 
     @property
     def layers(self) -> int:
@@ -57,6 +61,11 @@ class Llama:
     def width(self) -> int:
         """How many numbers a key has, or a value, in one head."""
         return int(self.model.model.layers[0].self_attn.head_dim)
+
+    @property
+    def first(self) -> int:
+        """The token that every text begins with."""
+        return int(self.model.config.bos_token_id)
 
     def tokens(self, text: str) -> list[int]:
         """Return the tokens of a text, none before or after."""
@@ -147,7 +156,9 @@ def load(where: Path | None) -> Llama:
         raise UsageError(
             "weights", path, f"cannot be read ({type(error).__name__}: {short})", FILE.remedy
         ) from error
-    return Llama(model.float().eval(), tokeniser)
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return Llama(model.float().eval(), tokeniser, digest)
 
 
 def _check_libraries() -> None:
