@@ -58,11 +58,11 @@ def subject(
         int | None, typer.Option("--length", help="textgen: characters to score (2560).")
     ] = None,
     trials: Annotated[
-        int | None, typer.Option("--trials", help="smollm: prompts to answer from (24).")
+        int | None, typer.Option("--trials", help="smollm: prompts to answer from (20).")
     ] = None,
     entries: Annotated[
         str | None,
-        typer.Option("--entries", help="smollm: entries that a head keeps, such as 16,32,64."),
+        typer.Option("--entries", help="smollm: entries that a head keeps, such as 16,32,48."),
     ] = None,
     bits: Annotated[
         str | None, typer.Option("--bits", help="Bits a number, such as 1,2,4 or 1..8.")

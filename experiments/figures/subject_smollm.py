@@ -85,9 +85,7 @@ def _success(axes: Axes, record: Mapping[str, Any]) -> None:
     axes.set(xlabel="state bits M", ylabel="share of right answers", ylim=(-0.02, 1.02))
     axes.set_title(letter("a", f"{record['names']} names, {record['tokens']} tokens read"))
     note = f"the answers take {record['content_bits']:.0f} bits: no wall binds here"
-    axes.text(
-        0.03, 0.97, note, transform=axes.transAxes, va="top", fontsize=small(), color=NOTE
-    )
+    axes.text(0.03, 0.97, note, transform=axes.transAxes, va="top", fontsize=small(), color=NOTE)
 
 
 def _where(axes: Axes, record: Mapping[str, Any], entries: int) -> None:

@@ -107,7 +107,10 @@ def policy(name: str, entries: int) -> Policy:
         )
     if entries < least[name]:
         raise UsageError(
-            "entries", entries, f"{name} needs at least {least[name]}", f"pass {least[name]} or more"
+            "entries",
+            entries,
+            f"{name} needs at least {least[name]}",
+            f"pass {least[name]} or more",
         )
     return Policy(name, entries, {"sinks": SINKS, "heavy": entries // 2}.get(name, 0))
 

@@ -21,7 +21,10 @@ NAMES = (
     "Maria Laura Simon Thomas George Edward William Robert Richard Charles Joseph Michael Andrew "
     "Martin Frank Arthur Albert Victor Walter Tom Ben Max Leo Rose Grace Helen Julia Kate"
 )
-THINGS = "apple bread chair clock cloud dress eagle flute glass grape horse house juice knife lemon mouse"
+THINGS = (
+    "apple bread chair clock cloud dress eagle flute glass grape horse house juice knife lemon "
+    "mouse"
+)
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,10 @@ def passages(model: Llama, text: str, count: int, length: int, after: int) -> To
     size = length + after
     if len(tokens) < size + count:
         raise UsageError(
-            "text", f"{len(tokens)} tokens", f"must have at least {size + count}", "pass a longer one"
+            "text",
+            f"{len(tokens)} tokens",
+            f"must have at least {size + count}",
+            "pass a longer one",
         )
     starts = np.linspace(0, len(tokens) - size, count).astype(np.int64)
     found: Tokens = tokens[starts[:, None] + np.arange(size)]

@@ -36,10 +36,10 @@ from statebound.experiments.subjects.smollm import Llama, Tokens, load
 from statebound.experiments.subjects.transit import format_at
 from statebound.protocols.limits.report import bits_needed, limits
 
-ENTRIES, BITS, QUANTISERS = (16, 32, 64), (8, 4), ("uniform",)
-NAMES, STRETCHES = 16, 8
-TRIALS, PUBLIC = 24, 2
-PIECES, LENGTH, GAPS = 8, 24, (0, 16, 48, 96)
+ENTRIES, BITS, QUANTISERS = (16, 32, 48), (8, 4), ("uniform",)
+NAMES, STRETCHES = 12, 6
+TRIALS, PUBLIC = 20, 2
+PIECES, LENGTH, GAPS = 6, 24, (0, 16, 64)
 LEVEL = 0.95
 EXACT = ("fp32", 32)
 _LN2 = float(np.log(2.0))
@@ -144,7 +144,9 @@ def remembering(
     length = asked.tokens.shape[1]
     text = passages(model, shipped()[1], PIECES + PUBLIC, LENGTH, max(gaps))
     room = policy("full", max(length + asked.asks.shape[2], text.shape[1] + 1 + LENGTH))
-    every, rows, again = [room, *rules], [], []
+    every = [room, *rules]
+    rows: list[dict[str, Any]] = []
+    again: list[dict[str, Any]] = []
     for done, rule in enumerate(every):
         told(done, len(every), f"{rule.name}, {rule.entries} entries")
         rows += _retrieved(work, asked, rule, trials)

@@ -104,8 +104,10 @@ class Llama:
                     for project in (own.q_proj, own.k_proj, own.v_proj)
                 )
                 group = (batch, self.heads, -1, count, self.width)
-                turned = [_rotate(q, *a).reshape(group) * own.scaling for a in (angles, inside)]
-                said = attend(policy, layer, cache.read, *turned, _rotate(k, *angles), v)
+                query, sunk = (
+                    _rotate(q, *turn).reshape(group) * own.scaling for turn in (angles, inside)
+                )
+                said = attend(policy, layer, cache.read, query, sunk, _rotate(k, *angles), v)
                 joined = said.reshape(batch, -1, count, self.width).transpose(1, 2)
                 hidden = hidden + own.o_proj(joined.reshape(batch, count, -1))
                 hidden = hidden + block.mlp(block.post_attention_layernorm(hidden))
