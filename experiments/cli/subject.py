@@ -58,7 +58,7 @@ def subject(
         int | None, typer.Option("--length", help="textgen: characters to score (2560).")
     ] = None,
     trials: Annotated[
-        int | None, typer.Option("--trials", help="smollm: prompts to answer from (20).")
+        int | None, typer.Option("--trials", help="smollm: prompts to answer from (40).")
     ] = None,
     entries: Annotated[
         str | None,

@@ -36,9 +36,9 @@ from statebound.experiments.subjects.smollm import Llama, Tokens, load
 from statebound.experiments.subjects.transit import format_at
 from statebound.protocols.limits.report import bits_needed, limits
 
-ENTRIES, BITS, QUANTISERS = (16, 32, 48), (8, 4), ("uniform",)
+ENTRIES, BITS, QUANTISERS = (16, 32, 48), (8, 4, 2), ("uniform",)
 NAMES, STRETCHES = 12, 6
-TRIALS, PUBLIC = 20, 2
+TRIALS, PUBLIC = 40, 2
 PIECES, LENGTH, GAPS = 6, 24, (0, 16, 64)
 LEVEL = 0.95
 EXACT = ("fp32", 32)
@@ -133,7 +133,7 @@ def remembering(
         When an argument is out of range, or the weights are not there.
     """
     if trials < 1:
-        raise UsageError("trials", trials, "must be at least 1", "ask for 24")
+        raise UsageError("trials", trials, "must be at least 1", "ask for 40")
     if not entries or not gaps or min(gaps) < 0:
         raise UsageError("gaps", list(gaps), "must be numbers from 0 on", "pass 0,16,48")
     formats = [(q, p) for family in quantisers for p in bits if (q := format_at(family, p))]

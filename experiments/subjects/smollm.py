@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,7 @@ def load(where: Path | None) -> Llama:
         if stream.read(4) != b"GGUF":
             raise UsageError("weights", path, "is no gguf file", FILE.remedy)
     _check_libraries()
+    import torch
     from transformers import AutoTokenizer, LlamaForCausalLM
     from transformers.utils import logging
 
@@ -151,8 +154,9 @@ def load(where: Path | None) -> Llama:
     logging.disable_progress_bar()
     try:
         given: dict[str, Any] = {"gguf_file": path.name, "local_files_only": True}
-        tokeniser = AutoTokenizer.from_pretrained(str(path.parent), **given)
-        model = LlamaForCausalLM.from_pretrained(str(path.parent), **given)
+        with redirect_stderr(StringIO()):  # a bar that no setting takes away
+            tokeniser = AutoTokenizer.from_pretrained(str(path.parent), **given)
+            model = LlamaForCausalLM.from_pretrained(str(path.parent), dtype=torch.float32, **given)
     except Exception as error:  # whatever the library makes of a damaged file
         short = " ".join(str(error).split())[:100]
         raise UsageError(
@@ -160,7 +164,7 @@ def load(where: Path | None) -> Llama:
         ) from error
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return Llama(model.float().eval(), tokeniser, digest)
+    return Llama(model.eval(), tokeniser, digest)
 
 
 def _check_libraries() -> None:
