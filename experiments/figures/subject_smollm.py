@@ -42,7 +42,7 @@ def make(record: Mapping[str, Any], kind: str = "paper") -> Figure:
         handles = [handle(_NAMES.get(n, n), look) for n, look in zip(_ORDER, LOOKS, strict=False)]
         rounded = sorted({r["bits_per_number"] for r in record["rows"]} - {_EXACT})
         if rounded:
-            label = f"rounded to {' and '.join(map(str, rounded))} bits"
+            label = f"rounded to {', '.join(map(str, rounded))} bits"
             open_one = stroke(LOOKS[0], step=True) | {"color": GREY, "mec": GREY, "ls": ":"}
             handles.append(Line2D([], [], label=label, **open_one))
         handles.append(Line2D([], [], color=GREY, ls="--", lw=unit(), label="a guess, or not read"))
@@ -91,7 +91,8 @@ def _success(axes: Axes, record: Mapping[str, Any]) -> None:
 
 def _where(axes: Axes, record: Mapping[str, Any], entries: int) -> None:
     count = record["stretches"]
-    x = [(i + 0.5) / count for i in range(count)]
+    head, tokens = record["head"], record["tokens"]
+    x = [(head + (i + 0.5) * (tokens - head) / count) / tokens for i in range(count)]
     for number, name in enumerate(_ORDER):
         for row in record["rows"]:
             fits = name == "full" or row["entries"] == entries
@@ -99,7 +100,7 @@ def _where(axes: Axes, record: Mapping[str, Any], entries: int) -> None:
                 apart = 0.012 * (number - 1.5)  # so that intervals can be told apart
                 _line(axes, name, [place + apart for place in x], row["by_stretch"])
     axes.axhline(record["chance"], color=GREY, ls="--", lw=unit(), zorder=1.5)
-    axes.axvspan(max(0.0, 1 - entries / record["tokens"]), 1, color=GREY, alpha=0.15, lw=0)
+    axes.axvspan(max(0.0, 1 - entries / tokens), 1, color=GREY, alpha=0.15, lw=0)
     axes.set(xlim=(0, 1), ylim=(-0.02, 1.02), xlabel="place of the answer in the prompt")
     axes.set_ylabel("right answers")
     axes.set_title(letter("b", f"{entries} entries; grey: the last {entries}"))

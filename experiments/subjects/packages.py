@@ -153,7 +153,7 @@ def _check(path: Path, member: Member, most_bytes: int) -> None:
     _check_size(path.stat().st_size, member, path, most_bytes)
 
 
-def _check_size(size: int, member: Member, where: Path, most_bytes: int = MOST_BYTES) -> None:
+def _check_size(size: int, member: Member, where: Path, most_bytes: int) -> None:
     if size > most_bytes:
         raise UsageError(
             member.argument,
@@ -167,7 +167,7 @@ def _from_zip(content: bytes, member: Member, where: Path) -> bytes:
     with zipfile.ZipFile(BytesIO(content)) as archive:
         if member.path not in archive.namelist():
             raise UsageError(member.argument, where, f"holds no {member.path}", member.remedy)
-        _check_size(archive.getinfo(member.path).file_size, member, where)
+        _check_size(archive.getinfo(member.path).file_size, member, where, MOST_BYTES)
         return archive.read(member.path)
 
 
@@ -181,7 +181,7 @@ def _from_tar(content: bytes, member: Member, where: Path) -> bytes:
                 break
             _, _, below = found.name.removeprefix("./").partition("/")
             total += found.size
-            _check_size(total, member, where)  # to go past a member is to inflate it
+            _check_size(total, member, where, MOST_BYTES)  # to go past a member inflates it
             stream = archive.extractfile(found) if found.isreg() else None
             if below == member.path and stream is not None:
                 return stream.read()

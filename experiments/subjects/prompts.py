@@ -42,8 +42,8 @@ class Book:
         (B, Q) the number of the thing.
     things
         The tokens that can be answers, in order.
-    names
-        How many names a prompt has.
+    names, head
+        How many names a prompt has; how many tokens are before the first of them.
     """
 
     tokens: Tokens
@@ -51,6 +51,7 @@ class Book:
     truth: Tokens
     things: Tokens
     names: int
+    head: int
 
 
 def problem(names: int) -> Phonebook:
@@ -87,7 +88,7 @@ def book(model: Llama, names: int, stretches: int, count: int, seed: int) -> Boo
     which = np.arange(stretches) * each + generator.integers(0, each, (count, stretches))
     row = np.arange(count)[:, None]
     asks = np.concatenate([who[row, which][..., None], has[:, :stretches]], axis=2)
-    return Book(tokens, asks, x[row, which], np.array(things), names)
+    return Book(tokens, asks, x[row, which], np.array(things), names, head.shape[1])
 
 
 def passages(model: Llama, text: str, count: int, length: int, after: int) -> Tokens:

@@ -168,6 +168,7 @@ def remembering(
         "options": task.options(),
         "names": names,
         "tokens": length,
+        "head": asked.head,
         "content_bits": names * float(np.log2(task.base)),
         "chance": 1 / task.base,
         "trials": trials,

@@ -168,6 +168,7 @@ def test_prompts_ask_what_they_say(llama):
             places.append(found[0])
         assert places == sorted(places)
     assert len(set(made.truth.ravel())) == 16
+    assert made.head + 16 * (size + 2) == made.tokens.shape[1]
     same = prompts.book(llama, 16, 8, 40, 1)
     assert (same.tokens == made.tokens).all()
     assert (prompts.book(llama, 16, 8, 40, 2).tokens != made.tokens).any()
@@ -201,6 +202,14 @@ def test_a_record(llama, record):
     assert record["fresh"]["bits_per_token_low"] <= record["fresh"]["bits_per_token_high"]
     again = remembering.remembering(llama, **SMALL)
     assert json.dumps(again) == json.dumps(record)
+
+
+def test_the_error_of_a_message_would_be_seen(llama, monkeypatch):
+    """It is 0 or nearly so for exact numbers, and is not for rounded ones."""
+    work, rule = remembering._Work(llama, ()), policy("sinks", 8)
+    assert remembering._split(work, drawn(16, B=1), rule) < 1e-3
+    monkeypatch.setattr(remembering, "EXACT", ("uniform", 2))
+    assert remembering._split(work, drawn(16, B=1), rule) > 0.05
 
 
 def test_surprise_is_in_bits():
