@@ -70,7 +70,7 @@ def book(model: Llama, names: int, stretches: int, count: int, seed: int) -> Boo
     known, things = (model.one([f" {w}" for w in text.split()]) for text in (NAMES, THINGS))
     if names % stretches or not 0 < names <= len(known):
         raise UsageError(
-            "names", names, f"must be a multiple of {stretches} up to {len(known)}", "pass 16"
+            "names", names, f"must be a multiple of {stretches} up to {len(known)}", "pass 12"
         )
     if len(things) != len(THINGS.split()):
         raise UsageError(

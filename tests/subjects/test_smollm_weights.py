@@ -49,7 +49,7 @@ def test_the_real_smollm_is_that_of_transformers(model):
 
 @pytest.mark.filterwarnings("default")
 def test_the_real_smollm_keeps_what_its_policy_keeps(model):
-    record = remembering(model, trials=8, names=8, entries=(16,), bits=(), gaps=(0, 32))
+    record = remembering(model, trials=8, names=6, entries=(16,), bits=(), gaps=(0, 32))
     told = {(row["policy"], row["gap"]): row["bits_per_token"] for row in record["again"]}
     fresh = record["fresh"]["bits_per_token"]
     assert told["full", 0] < fresh - 1
