@@ -65,14 +65,15 @@ def plot(
 ) -> int:
     """Draw a figure from results folders as PNG and SVG."""
     from statebound.experiments.figures._columns import Choices, filtered
-    from statebound.experiments.plot import KINDS
+    from statebound.experiments.plot import KINDS, OF_ANY_ROWS
     from statebound.experiments.results import load, whole
 
     if kind not in KINDS:
         known = ", ".join(KINDS)
         raise UsageError("kind", kind, "is not a known figure", f"choose from {known}")
     conditions = [_condition(text) for text in where or ()]
-    rows = [row for folder in folders for row in whole(load(folder), folder)]
+    check = whole if kind not in OF_ANY_ROWS else lambda rows, _: rows
+    rows = [row for folder in folders for row in check(load(folder), folder)]
     if not rows:
         raise StateboundError(f"{folders[0]}: holds no rows yet; statebound run measures some")
     rows = filtered(_once(rows), conditions)

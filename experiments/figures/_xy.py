@@ -283,6 +283,9 @@ def _wall(colour: str, shared: bool) -> dict[str, Any]:
     }
 
 
+_WIDE = 50  # the quotient of values beyond which an axis counts in decades
+
+
 def _scale(panels: Sequence[Axes], lines: Sequence[Line], view: View) -> None:
     """Lay out the axes, which all panels share."""
     axes = panels[0]
@@ -312,6 +315,10 @@ def _scale(panels: Sequence[Axes], lines: Sequence[Line], view: View) -> None:
         values += [] if level is None else [level]
         values += [w for known in walls(lines, view.y) for w in known.values()]
     low, high = min(values), max(values)
+    if view.y not in (*SUCCESSES, "error") and 0 < _WIDE * low <= high:
+        axes.set_yscale("log")
+        axes.set_ylim(low / 1.4, high * 1.4)
+        return
     if low >= 0 and view.y not in SUCCESSES:
         low = 0
     if view.y in SUCCESSES:
