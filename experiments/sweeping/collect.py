@@ -93,8 +93,10 @@ def collect(
     StateboundError
         When a line cannot be written, or lines in the folder disagree.
     """
-    names = {task.id for task in mine}
-    held = results.hold(writer.folder, lambda held: names & held.facts.keys())
+    held = results.hold(
+        writer.folder,
+        lambda held: {task.id for task in mine if not is_finished(held, task, stop)},
+    )
     done = sum(is_finished(held, task, stop) for task in mine)
     found = Collected(tasks=len(mine))
     if done:
@@ -109,6 +111,7 @@ def collect(
         ]
         if not items:
             break
+        done = sum(is_finished(held, task, stop) for task in mine)  # some rows were derived
         open_items = Counter(item.task.id for item in items)
         with closing(run(items)) as outcomes:  # type: ignore[type-var]
             for item, outcome in outcomes:

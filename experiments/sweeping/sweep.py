@@ -53,9 +53,19 @@ class Sweep:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """What names the results: all but the rule by which samples stop."""
-        grids = [grid.axes(each) for each in self.grids]
-        return {"verb": "sweep", "kind": self.kind, "grids": grids, "version": __version__}
+        """What names the results: all but the rule by which samples stop.
+
+        The digest is of the tasks, and so of what is in the files that they name.
+        """
+        tasks = self.expanded[0]
+        return {
+            "verb": "sweep",
+            "kind": self.kind,
+            "grids": [grid.axes(each) for each in self.grids],
+            "tasks": len(tasks),
+            "digest": results.digest([task.id for task in tasks]),
+            "version": __version__,
+        }
 
     @cached_property
     def expanded(self) -> tuple[list[Task], list[str]]:
@@ -68,7 +78,7 @@ class Sweep:
         return Path("results") / f"{self.name}-{results.digest(self.config)[:10]}"
 
     def plain(self) -> dict[str, Any]:
-        """Return the sweep as its file could say it."""
+        """Return the sweep as its file could say it, with nothing left to resolve."""
         made: dict[str, Any] = {"title": self.title, "question": self.question, "kind": self.kind}
         made["stop"] = {k: v for k, v in asdict(self.stop).items() if v is not None}
         made["grid"] = [grid.axes(each) for each in self.grids]
@@ -103,6 +113,8 @@ def read(where: str, *, quick: bool = False) -> Sweep:
         ) from error
     except ValueError as error:
         raise UsageError("sweep", where, f"is not TOML ({error})", "mend the file") from error
+    except RecursionError as error:
+        raise UsageError("sweep", where, "is nested too deeply", "mend the file") from error
     return made(held, path.stem, quick=quick)
 
 
@@ -132,12 +144,7 @@ def made(held: Mapping[str, Any], name: str, *, quick: bool = False) -> Sweep:
         raise UsageError("grid", None, "is missing", "add a table [[grid]]")
     stop = _stop(held.get("stop", {}))
     if quick:
-        smaller = dict(_table(held, "quick"))
-        stop = _stop(asdict(stop) | dict(smaller.pop("stop", {})))
-        for key in smaller:
-            if not any(key in each for each in grids):
-                raise UsageError("quick", key, "is in no grid", "drop it")
-        grids = [each | {k: v for k, v in smaller.items() if k in each} for each in grids]
+        grids, stop = _smaller(held, grids, stop)
     texts = {key: held.get(key, "") for key in ("title", "question")}
     for key, value in [*texts.items(), ("kind", held.get("kind", MEASURE))]:
         if not isinstance(value, str):
@@ -179,18 +186,30 @@ def overridden(
 
 
 def _values(text: str) -> list[Any]:
-    """Return the parts of a list, each a number if it can be, else text."""
+    """Return the parts of a list, each what it would be in a file without quotes, else text."""
     found: list[Any] = []
     for part in text.split(","):
-        value: Any = part.strip()
-        for number in (int, float):
-            try:
-                value = number(value)
-                break
-            except ValueError:
-                continue
-        found.append(value)
+        try:
+            found.append(tomllib.loads(f"value = {part}")["value"])
+        except ValueError:
+            found.append(part.strip())
     return found
+
+
+def _smaller(
+    held: Mapping[str, Any], grids: list[dict[str, Any]], stop: Stop
+) -> tuple[list[dict[str, Any]], Stop]:
+    """Return grids and rule with what the table ``quick`` says instead."""
+    if "quick" not in held:
+        raise UsageError("quick", None, "this sweep has no table [quick]", "drop --quick")
+    quick = dict(_table(held, "quick"))
+    stop = _stop(asdict(stop) | _table(quick, "stop"))
+    quick.pop("stop", None)
+    smaller, flat = grid.axes(quick), [grid.axes(each) for each in grids]
+    for key in smaller:
+        if not any(key in each for each in flat):
+            raise UsageError("quick", key, "is in no grid", "drop it")
+    return [each | {k: v for k, v in smaller.items() if k in each} for each in flat], stop
 
 
 def _stop(held: Any) -> Stop:
