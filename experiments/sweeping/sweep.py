@@ -81,7 +81,8 @@ class Sweep:
         """Return the sweep as its file could say it, with nothing left to resolve."""
         made: dict[str, Any] = {"title": self.title, "question": self.question, "kind": self.kind}
         made["stop"] = {k: v for k, v in asdict(self.stop).items() if v is not None}
-        made["grid"] = [grid.axes(each) for each in self.grids]
+        flat = [grid.axes(each) for each in self.grids]
+        made["grid"] = [{k: v if len(v) > 1 else v[0] for k, v in each.items()} for each in flat]
         made["figure"] = [dict(figure) for figure in self.figures]
         return {k: v for k, v in made.items() if v}
 

@@ -7,6 +7,7 @@ it but what it was at: that is tried again alone, and given up after `DEATHS` de
 from __future__ import annotations
 
 import os
+import re
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,7 @@ from statebound.experiments.sweeping.work import (
 )
 
 DEATHS = 3
+IDLE_DEATHS = 8  # in a row, of workers that had begun nothing
 
 Notice = Callable[[str], None]
 Run = Callable[[Sequence[Item]], Iterator[tuple[Item, Outcome]]]
@@ -66,7 +68,7 @@ def _survive(
         except BrokenProcessPool as error:
             claimed = [i for i in batch if i in left and Path(left[i].claim or "").exists()]
             idle = 0 if claimed else idle + 1
-            if idle == DEATHS:
+            if idle == IDLE_DEATHS:
                 raise StateboundError(
                     f"workers die before they begin ({error}); use fewer --jobs, or 1 to measure "
                     "in this process"
@@ -105,6 +107,12 @@ def _interrupts_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as joblibs
+
+    for tracker in (resource_tracker, joblibs):  # started later it would let ctrl-C through again
+        tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -122,10 +130,12 @@ def cluster(address: str) -> Run:
     Raises
     ------
     UsageError
-        When distributed is not installed.
+        When that is no address, or distributed is not installed.
     StateboundError
         When the scheduler does not answer.
     """
+    if re.fullmatch(r"((tcp|tls|ws|wss|ucx)://)?\S+:\d+", address) is None:
+        raise UsageError("dask", address, "is no address", "pass tcp://HOST:8786, say")
     try:
         import distributed
     except ImportError as error:
@@ -149,7 +159,7 @@ def cluster(address: str) -> Run:
                 client.submit(work_on_cluster, item, pure=False, retries=DEATHS - 1): item
                 for item in items
             }
-            for future in finished(list(futures)):
+            for future in finished(list(futures), loop=client.loop):
                 item = futures.pop(future)
                 try:
                     outcome = future.result()
