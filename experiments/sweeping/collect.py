@@ -51,7 +51,7 @@ def shard(tasks: Sequence[Task], part: str | None) -> list[Task]:
     if part is None:
         return list(tasks)
     first, _, second = part.partition("/")
-    if not (first.isdigit() and second.isdigit() and 1 <= int(first) <= int(second)):
+    if not (first.isdecimal() and second.isdecimal() and 1 <= int(first) <= int(second)):
         raise UsageError("shard", part, "must be i/N with i in 1..N", "pass 1/3, say")
     return list(tasks[int(first) - 1 :: int(second)])
 

@@ -135,10 +135,10 @@ POINTS = {
 def toml(point: dict) -> str:
     """Write a point as a sweep of one task."""
     rows = []
-    for key, value in ({"problem": "index"} | point).items():
-        key = {"settings": "set"}.get(key, key)
+    for name, value in ({"problem": "index"} | point).items():
+        key = {"settings": "set"}.get(name, name)
         if isinstance(value, dict):
-            rows += [f'"{key}.{name}" = {json.dumps(inner)}' for name, inner in value.items()]
+            rows += [f'"{key}.{part}" = {json.dumps(inner)}' for part, inner in value.items()]
         else:
             rows.append(f"{key} = {json.dumps(value)}")
     return "[[grid]]\nn = 7\n" + "\n".join(rows) + "\n"
