@@ -53,7 +53,7 @@ def plot(
         str | None, typer.Option("--group", help="Columns that tell lines apart, by commas.")
     ] = None,
     facet: Annotated[
-        str | None, typer.Option("--facet", help="Column that tells panels apart.")
+        str | None, typer.Option("--facet", help="Columns that tell panels apart, by commas.")
     ] = None,
     where: Annotated[
         list[str] | None,
@@ -66,18 +66,16 @@ def plot(
     """Draw a figure from results folders as PNG and SVG."""
     from statebound.experiments.figures._columns import Choices, filtered
     from statebound.experiments.plot import KINDS
-    from statebound.experiments.results import load, whole
 
     if kind not in KINDS:
         known = ", ".join(KINDS)
         raise UsageError("kind", kind, "is not a known figure", f"choose from {known}")
     conditions = [_condition(text) for text in where or ()]
-    rows = [row for folder in folders for row in whole(load(folder), folder)]
+    rows = [row for folder in folders for row in _rows(folder, kind)]
     if not rows:
         raise StateboundError(f"{folders[0]}: holds no rows yet; statebound run measures some")
     rows = filtered(_once(rows), conditions)
-    columns = tuple(part for part in (group or "").split(",") if part)
-    choices = Choices(x, y, columns, facet)
+    choices = Choices.of(x, y, group, facet)
     figures = drawn(kind, rows, out or folders[0] / kind, style, choices)
     if as_json:
         output.data({"figures": figures, "rows": len(rows)}, compact=True)
@@ -94,6 +92,14 @@ def _condition(text: str) -> tuple[str, str]:
             "where", text, "is not COLUMN=VALUE", "write regime=step, or config.units=4"
         )
     return column, value
+
+
+def _rows(folder: Path, kind: str) -> list[dict[str, Any]]:
+    """Return what a folder holds; only `lines` takes rows that are no measured success."""
+    from statebound.experiments.results import load, whole
+
+    rows = load(folder)
+    return rows if kind == "lines" else whole(rows, folder)
 
 
 def _once(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
