@@ -219,7 +219,10 @@ def _looks(lines: Sequence[Line], view: View) -> dict[str, Look | Mark]:
 def _panel(axes: Axes, lines: Sequence[Line], looks: Mapping[str, Look | Mark], view: View) -> None:
     _walls(axes, lines, looks, view)
     for line in drawing_order(lines):
-        mean_and_seeds(axes, line, looks[line.label], view.y, 1, band=True)
+        look = looks[line.label]
+        if isinstance(look, Mark) and line.step:  # open, as the points of a dashed line are
+            look = replace(look, filled=False)
+        mean_and_seeds(axes, line, look, view.y, 1, band=view.x not in OUTCOMES)
     ring(
         axes,
         [
@@ -339,18 +342,25 @@ def _scale(panels: Sequence[Axes], lines: Sequence[Line], view: View) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
 
 
+def _neutral(view: View, regime: str) -> Look | Mark:
+    """Return the look of a regime in no line's colour."""
+    if view.x in OUTCOMES:
+        return Mark("o", filled=regime != "step")
+    return Look(BLACK, "o", (3.0, 1.4))
+
+
 def _handles(lines: Sequence[Line], view: View) -> list[Artist]:
     """Explain all but the lines."""
-    size, neutral = unit(), Look(BLACK, "o", (3.0, 1.4))
-    rows = rows_of(lines)
+    size, rows = unit(), rows_of(lines)
     found: list[Artist] = []
     regimes: Collection[Any] = {row.get("regime") for row in rows} - {None}
     if len(regimes) > 1 or "step" in regimes:
         found += [
-            Line2D([], [], color=BLACK, label=name, **stroke(neutral, name == "step"))
+            Line2D([], [], color=BLACK, label=name, **stroke(_neutral(view, name), name == "step"))
             for name in sorted(regimes)
         ]
-    if any(len(held) > 1 for line in lines for held in line.rows.values()):
+    many = any(len(held) > 1 for line in lines for held in line.rows.values())
+    if many and view.x not in OUTCOMES:
         alone = all(seeds_alone(held) for line in lines for held in line.rows.values())
         over = "seeds" if alone else "rows"
         found.append(Patch(color=GREY, alpha=0.3, lw=0, label=f"range over {over}"))

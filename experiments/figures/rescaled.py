@@ -174,7 +174,7 @@ def _scale(axes: Axes, lines: Sequence[Line], right: float) -> None:
     low = min(values + chances)
     axes.set(xlim=(-0.02 * right, right), ylim=(low - 0.06 * (1 - low), 1 + 0.03 * (1 - low)))
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
 
 
 def _handles(
