@@ -121,7 +121,15 @@ def value(row: Mapping[str, Any], column: str) -> Any:
         if not isinstance(held, Mapping) or part not in held:
             return None
         held = held[part]
-    return held
+    return _read(held) if "." in column else held
+
+
+def _read(held: Any) -> Any:
+    """Return the number that a setting is, where it was typed as one."""
+    try:
+        return float(held) if isinstance(held, str) else held
+    except ValueError:
+        return held
 
 
 def known(rows: Iterable[Row]) -> list[str]:

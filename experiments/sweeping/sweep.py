@@ -19,12 +19,60 @@ from typing import Any
 from statebound import __version__
 from statebound.errors import UsageError
 from statebound.experiments import results
+from statebound.experiments.figures._columns import Choices
+from statebound.experiments.plot import KINDS
 from statebound.experiments.sweeping import grid
 from statebound.experiments.sweeping.task import MEASURE, Stop, Task
 
 READY = "statebound.experiments.sweeps"
 
 _TOP = ("title", "question", "kind", "stop", "grid", "figure", "quick")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure to draw: the arguments of ``statebound plot``, and the stem of its files."""
+
+    kind: str
+    choices: Choices
+    where: tuple[tuple[str, str], ...]
+    name: str
+
+    @classmethod
+    def of(cls, held: Mapping[str, Any]) -> Drawing:
+        """Return the figure that a table describes.
+
+        Raises
+        ------
+        UsageError
+            When a key is unknown, or there is no such figure.
+        """
+        texts = ("kind", "x", "y", "group", "facet", "name")
+        for key, value in held.items():
+            if key not in (*texts, "where") or not isinstance(
+                value, dict if key == "where" else str
+            ):
+                raise UsageError(
+                    "figure",
+                    f"{key} = {value!r}",
+                    "has no meaning",
+                    f"use {', '.join(texts)}, texts, and a table where",
+                )
+        kind = held.get("kind", "")
+        if kind not in KINDS:
+            raise UsageError(
+                "figure", kind, "is not a known figure", f"choose from {', '.join(KINDS)}"
+            )
+        choices = Choices.of(**{key: held.get(key) for key in ("x", "y", "group", "facet")})
+        where = tuple((column, str(value)) for column, value in held.get("where", {}).items())
+        return cls(kind, choices, where, held.get("name", kind))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the table that describes it."""
+        held: dict[str, Any] = {"kind": self.kind, **self.choices.given()}
+        if self.where:
+            held["where"] = dict(self.where)
+        return held | ({} if self.name == self.kind else {"name": self.name})
 
 
 @dataclass(frozen=True)
@@ -38,7 +86,7 @@ class Sweep:
     kind, grids, stop
         See the module.
     figures
-        Arguments of the figures to draw.
+        The figures to draw at the end.
     title, question
         What it shows and settles, for people.
     """
@@ -47,7 +95,7 @@ class Sweep:
     kind: str
     grids: tuple[grid.Axes, ...]
     stop: Stop
-    figures: tuple[dict[str, Any], ...] = ()
+    figures: tuple[Drawing, ...] = ()
     title: str = ""
     question: str = ""
 
@@ -76,7 +124,7 @@ class Sweep:
         made: dict[str, Any] = {"title": self.title, "question": self.question, "kind": self.kind}
         made["stop"] = {k: v for k, v in asdict(self.stop).items() if v is not None}
         made["grid"] = list(self.grids)
-        made["figure"] = [dict(figure) for figure in self.figures]
+        made["figure"] = [figure.plain() for figure in self.figures]
         return {k: v for k, v in made.items() if v}
 
 
@@ -152,7 +200,7 @@ def made(held: Mapping[str, Any], name: str, *, quick: bool = False) -> Sweep:
         held.get("kind", MEASURE),
         tuple(grids),
         stop,
-        tuple(_tables(held, "figure")),
+        tuple(Drawing.of(each) for each in _tables(held, "figure")),
         **texts,
     )
 
