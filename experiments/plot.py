@@ -135,6 +135,8 @@ _ALL = (
     Kind("lines", "any column against any other"),
 )
 KINDS = {kind.name: kind for kind in _ALL}
+OF_ANY_ROWS = ("cot", "lines")
+"""Figures that are also of rows of other verbs than `measure`."""
 collapse, gap = KINDS["collapse"], KINDS["gap"]
 
 

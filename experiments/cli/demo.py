@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -74,15 +75,46 @@ app.add_typer(demo, name="demo")
 
 
 @demo.callback(invoke_without_command=True)
-def listed(context: typer.Context, *, as_json: JSON = False) -> None:
+def listed(
+    context: typer.Context,
+    *,
+    page: Annotated[
+        Path | None, typer.Option("--html", help="Write the page for lectures, one file.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Of the machines on that page (0).")
+    ] = None,
+    as_json: JSON = False,
+) -> None:
     """Show a construction at work; alone, list them."""
+    if page is None and seed is not None:
+        raise UsageError("seed", seed, "is that of the page", "add --html, or write it last")
     if context.invoked_subcommand is not None:
+        if page is not None:
+            raise UsageError("html", page, "is the page alone", "drop the demonstration's name")
+        return
+    if page is not None:
+        _write_page(page, seed or 0, as_json)
         return
     rows = [{"demo": name, "shows": module.SUMMARY} for name, module in demos().items()]
     if as_json:
         output.data(rows, compact=True)
     else:
         sys.stdout.write(output.table(rows, {"demo": "demo", "shows": "shows"}))
+
+
+def _write_page(page: Path, seed: int, as_json: bool) -> None:
+    from statebound.experiments.page.write import write
+
+    progress = output.Progress(quiet=as_json)
+    try:
+        write(page, seed, progress)
+    finally:
+        progress.close()
+    if as_json:
+        output.data({"page": str(page)}, compact=True)
+    else:
+        output.talk(f"{page}: open it in a browser")
 
 
 def demos() -> dict[str, ModuleType]:

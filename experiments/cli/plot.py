@@ -65,13 +65,15 @@ def plot(
 ) -> int:
     """Draw a figure from results folders as PNG and SVG."""
     from statebound.experiments.figures._columns import Choices, filtered
-    from statebound.experiments.plot import KINDS
+    from statebound.experiments.plot import KINDS, OF_ANY_ROWS
+    from statebound.experiments.results import load, whole
 
     if kind not in KINDS:
         known = ", ".join(KINDS)
         raise UsageError("kind", kind, "is not a known figure", f"choose from {known}")
     conditions = [_condition(text) for text in where or ()]
-    rows = [row for folder in folders for row in _rows(folder, kind)]
+    check = whole if kind not in OF_ANY_ROWS else lambda rows, _: rows
+    rows = [row for folder in folders for row in check(load(folder), folder)]
     if not rows:
         raise StateboundError(f"{folders[0]}: holds no rows yet; statebound run measures some")
     rows = filtered(_once(rows), conditions)
@@ -92,14 +94,6 @@ def _condition(text: str) -> tuple[str, str]:
             "where", text, "is not COLUMN=VALUE", "write regime=step, or config.units=4"
         )
     return column, value
-
-
-def _rows(folder: Path, kind: str) -> list[dict[str, Any]]:
-    """Return what a folder holds; only `lines` takes rows that are no measured success."""
-    from statebound.experiments.results import load, whole
-
-    rows = load(folder)
-    return rows if kind == "lines" else whole(rows, folder)
 
 
 def _once(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

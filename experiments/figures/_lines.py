@@ -197,7 +197,7 @@ def _value(row: Row, key: str) -> Any:
     if key == "rounding":
         return row.get(key, "nearest")
     if key == "bits_per_number" and row.get(key) is None:
-        real = [field for field in row.get("fields", ()) if field["kind"] == "real"]
+        real = [field for field in row.get("fields") or () if field["kind"] == "real"]
         return ", ".join(f"{field['name']} {field['bits']}" for field in real) or "mixed"
     return row.get(key)
 

@@ -63,6 +63,7 @@ MACHINE = "machine"
 """Not a column: the model or protocol, and what else names a line."""
 SUCCESSES = ("success", "optimal_success", "own_success", "reader_success")
 _DOUBLING = ("n", "tokens", "bits_per_number", "trials", "state_numbers")
+_WIDE = 50  # the quotient of values beyond which a vertical axis counts in decades
 _SPREAD = 4  # ends of an axis that far apart are laid out by their logarithm
 
 
@@ -333,6 +334,10 @@ def _scale(panels: Sequence[Axes], lines: Sequence[Line], view: View) -> None:
     if walled(view):
         values += [w for known in walls(lines, view.y) for w in known.values()]
     low, high = min(values), max(values)
+    if view.y not in (*SUCCESSES, "error") and 0 < _WIDE * low <= high:
+        axes.set_yscale("log")
+        axes.set_ylim(low / 1.4, high * 1.4)
+        return
     if low >= 0 and view.y not in SUCCESSES:
         low = 0
     if view.y in SUCCESSES:
