@@ -63,8 +63,7 @@ class Drawing:
             raise UsageError(
                 "figure", kind, "is not a known figure", f"choose from {', '.join(KINDS)}"
             )
-        group = tuple(part for part in held.get("group", "").split(",") if part)
-        choices = Choices(held.get("x"), held.get("y"), group, held.get("facet"))
+        choices = Choices.of(**{key: held.get(key) for key in ("x", "y", "group", "facet")})
         where = tuple((column, str(value)) for column, value in held.get("where", {}).items())
         return cls(kind, choices, where, held.get("name", kind))
 
