@@ -174,8 +174,8 @@ def number(value: Fraction | float) -> str:
 
     Examples
     --------
-    >>> number(Fraction(7, 8)), number(1 / 3), number(2**200), number(Fraction(1, 3**50))
-    ('7/8', '0.333333', '2^200', '1.39297e-24')
+    >>> number(Fraction(7, 8)), number(1 / 3), number(2**200), number(Fraction(1, 3**80))
+    ('7/8', '0.333333', '2^200', '6.7655e-39')
     """
     if isinstance(value, float):
         return f"{value:.6g}"

@@ -9,6 +9,7 @@ from typing import Any
 
 FENCE = "```"
 _CODE = re.compile(r"(``[^`]+``|`[^`]+`)")
+_STRESS = re.compile(r"(\*\*\S.*?\S\*\*|(?<![\w*])\*\w[\w -]*\*(?![\w*(]))")
 _SPECIAL = re.compile(r"([\\*_<>\[\]])")
 _ITEM = re.compile(r"(?:[*-]|\d+\.) ")
 
@@ -43,7 +44,7 @@ def markdown(text: str) -> str:
         elif line.startswith("    ") and (not made or made[-1] == ""):
             block, at = _block(lines, at)
             made += _fenced(block)
-        elif line.startswith(">>> "):
+        elif line.startswith(">>>"):
             stop = next((i for i in range(at, len(lines)) if not lines[i]), len(lines))
             made += _fenced(lines[at:stop], "python")
             at = stop
@@ -66,6 +67,15 @@ def _prose(line: str) -> str:
 
 
 def _escaped(text: str) -> str:
+    """Return prose in which stressed words stay stressed and all else stands for itself."""
+    parts = _STRESS.split(text)
+    for i, part in enumerate(parts):
+        stars = "" if i % 2 == 0 else "**" if part.startswith("**") else "*"
+        parts[i] = stars + _plain(part[len(stars) : len(part) - len(stars)]) + stars
+    return "".join(parts)
+
+
+def _plain(text: str) -> str:
     entities = {"<": "&lt;", ">": "&gt;"}
     text = text.replace("&", "&amp;")
     return _SPECIAL.sub(lambda m: entities.get(m[1], "\\" + m[1]), text)

@@ -33,10 +33,10 @@ def page(name: str) -> str:
     module, cell = registry.load(PACKAGE, name, "model"), family(name)
     machine = cut(Index(TOKENS), name, init="random", quantiser=QUANTISER, bits=BITS)
     lines = [f"# Model: {name}", "", markdown(f"{summary(module)}."), "", markdown(body(module))]
-    for shared in formulas(module):
-        lines += ["", f"## Shared: {summary(shared)}", "", markdown(body(shared))]
     lines += ["", "## Its state", "", *_state(machine), *_published(cell)]
     lines += ["## Its size and parameters", "", *_config(cell, machine)]
+    for shared in formulas(module):
+        lines += [f"## Built from: {summary(shared)}", "", markdown(body(shared)), ""]
     lines += ["## Try it", "", "```sh", f"statebound measure index --n 8 --model {name}", "```", ""]
     lines += ["All states side by side: [Models and their states](../models.md)."]
     return "\n".join(lines) + "\n"
@@ -48,7 +48,7 @@ def formulas(module: ModuleType) -> list[ModuleType]:
     Examples
     --------
     >>> [m.__name__ for m in formulas(registry.load(PACKAGE, "attention", "model"))]
-    ['statebound.models._attention']
+    ['statebound.models._attention', 'statebound.models._cache']
     """
     found: dict[str, ModuleType] = {}
     for held_there in vars(module).values():

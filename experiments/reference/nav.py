@@ -38,8 +38,8 @@ def nav(files: Iterable[str]) -> list[Any]:
     Examples
     --------
     >>> nav(["reference/model-gru.md", "reference/command-line.md", "index.md", "new.md"])
-    ['index.md', {'More': ['new.md']}, {'Reference': ['reference/command-line.md', \
-{'Models': ['reference/model-gru.md']}]}]
+    [{'Home': 'index.md'}, {'More': ['new.md']}, {'Reference': ['reference/command-line.md', \
+{'Models': [{'gru': 'reference/model-gru.md'}]}]}]
     """
     left = sorted(files)
     made: list[Any] = []
@@ -51,9 +51,11 @@ def nav(files: Iterable[str]) -> list[Any]:
             here += found
             left = [name for name in left if name not in found]
         if not title:
-            made += here
+            made += [{"Home": name} for name in here]
         elif here and title in UNDER:
-            listed[UNDER[title]].append({title: here})
+            named = [{name.rpartition("/")[2].removesuffix(".md"): name} for name in here]
+            short = [{k.partition("-")[2] or k: v for k, v in each.items()} for each in named]
+            listed[UNDER[title]].append({title: short})
         elif here:
             listed[title] = here
             made.append({title: here})

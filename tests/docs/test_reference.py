@@ -70,6 +70,9 @@ def test_formulas_are_blocks_and_signs_are_kept():
     assert "```text\nr  = sigmoid(W_r x + b_ir + U_r h + b_hr)\n" in page
     assert "| h 8 | 8 | from -1 to 1 | 0 |" in page
     assert "Vaswani" in models.page("attention")  # from the module that it is built from
+    assert markdown("**One, s* too**: *pattern* s*(n) is 2 * 3*4") == (
+        "**One, s\\* too**: *pattern* s\\*(n) is 2 \\* 3\\*4"
+    )
     made = markdown("Let a < b, with x*y and ``x*y``::\n\n    a_b\n\n* one\n* two")
     assert made == ("Let a &lt; b, with x\\*y and `x*y`:\n\n```text\na_b\n```\n\n* one\n* two")
 
@@ -84,7 +87,7 @@ def test_sections_of_docstrings():
 
 def test_the_navigation_holds_every_page_once():
     def flat(entries):
-        for entry in entries:
+        for entry in [entries] if isinstance(entries, str) else entries:
             if isinstance(entry, str):
                 yield entry
             else:
