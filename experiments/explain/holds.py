@@ -67,7 +67,10 @@ def _bits(problem: Problem, goal: Fraction) -> float | None:
 
 
 def _efficiency(row: dict[str, Any]) -> Step:
-    title, text = "Efficiency", "The bits needed over the bits sent: 1 where the ball is met."
+    title, text = (
+        "Efficiency",
+        "The bits needed over the bits sent: 1 where no fewer messages could do, by the ball.",
+    )
     M, needed = row["state_bits"], row["needed_bits"]
     if not M or needed is None:
         why = "nothing is sent" if not M else "the bits needed are not known"
