@@ -123,9 +123,35 @@ def betting_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     >>> round(found.low, 3), found.best, round(found.high, 3)
     (0.654, 0.6875, 0.723)
     """
+    return _interval(values, level, watched=False)
+
+
+def confidence_sequence(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Return an interval that holds however the number of values was decided on.
+
+    As `betting_interval`, but with stakes that do not depend on how many values will come,
+
+        L_i = sqrt(2 ln(2/a) / (v_(i-1) i ln(i + 1))),
+
+    so that the capitals after i values are the same whenever one stops, and the set of m that
+    neither has refuted by then covers the truth at all i at once, with probability 1 - a
+    (Ville's inequality; the stakes are those of the predictable plug-in of Waudby-Smith and
+    Ramdas, JRSS-B 86, 2024). One may thus look at the width after every block, and stop when
+    it is narrow enough. The price is an interval that is somewhat wider.
+
+    Examples
+    --------
+    >>> found = confidence_sequence([0.5, 1.0, 0.75, 0.5] * 64)
+    >>> round(found.low, 3), found.best, round(found.high, 3)
+    (0.65, 0.6875, 0.737)
+    """
+    return _interval(values, level, watched=True)
+
+
+def _interval(values: ArrayLike, level: float, *, watched: bool) -> Interval:
     x = _checked_values(values)
     goal = math.log(2.0 / (1.0 - _checked_level(level)))
-    stakes = _stakes(x, goal)
+    stakes = _stakes(x, goal, watched)
     mean = float(x.mean())
     low = _end(lambda m: _reaches(x, m, stakes, goal), mean)
     # the other bettor is the first one playing on 1 - X
@@ -133,7 +159,33 @@ def betting_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     return Interval(min(low, mean), mean, max(high, mean), level)
 
 
-def exceeds(values: ArrayLike, wall: float | Fraction, error: float) -> bool:
+def student_interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Return Student's interval for a mean: approximate, and exact for normal values.
+
+    Raises
+    ------
+    UsageError
+        When there are fewer than two values.
+
+    Examples
+    --------
+    >>> found = student_interval([1.0, 3.0])
+    >>> round(found.low, 3), found.best
+    (-10.706, 2.0)
+    """
+    from scipy.special import stdtrit
+
+    x = np.asarray(values, np.float64)
+    if len(x) < 2:
+        raise UsageError("values", len(x), "must be at least 2", "measure more pieces")
+    tail = float(stdtrit(len(x) - 1, (1.0 + _checked_level(level)) / 2.0))
+    mean, off = float(x.mean()), tail * float(x.std(ddof=1)) / math.sqrt(len(x))
+    return Interval(mean - off, mean, mean + off, level)
+
+
+def exceeds(
+    values: ArrayLike, wall: float | Fraction, error: float, *, watched: bool = False
+) -> bool:
     """Whether the values prove that their mean is above `wall`.
 
     A bettor on "more" plays against `wall` with the stakes of `betting_interval` at
@@ -149,6 +201,9 @@ def exceeds(values: ArrayLike, wall: float | Fraction, error: float) -> bool:
         The claimed largest mean, in [0, 1].
     error
         The probability of a false alarm, in (0, 1).
+    watched
+        Whether the number of values was decided on while they came: the stakes are then
+        those of `confidence_sequence`.
 
     Returns
     -------
@@ -166,7 +221,7 @@ def exceeds(values: ArrayLike, wall: float | Fraction, error: float) -> bool:
     if not 0.0 < error < 1.0:
         raise UsageError("error", error, "must be in (0, 1)", "pass a false-alarm rate like 1e-6")
     goal = -math.log(error)
-    return _reaches(x, bar, _stakes(x, goal), goal)
+    return _reaches(x, bar, _stakes(x, goal, watched), goal)
 
 
 def binary_entropy(p: float) -> float:
@@ -237,15 +292,16 @@ def _checked_values(values: ArrayLike) -> Values:
     return x
 
 
-def _stakes(x: Values, goal: float) -> Values:
-    """Return L_1 .. L_n, each a function of the values before it."""
+def _stakes(x: Values, goal: float, watched: bool) -> Values:
+    """Return L_1 .. L_n, each a function of the values before it, and of n unless watched."""
     n = len(x)
     seen = np.arange(2.0, n + 2.0)
     centre = (0.5 + np.cumsum(x)) / seen
     variance = np.empty(n)
     variance[0] = 0.25
     variance[1:] = ((0.25 + np.cumsum((x - centre) ** 2)) / seen)[:-1]
-    stakes: Values = np.sqrt(2.0 * goal / (n * variance))
+    i = np.arange(1.0, n + 1.0)
+    stakes: Values = np.sqrt(2.0 * goal / (variance * (i * np.log1p(i) if watched else n)))
     return stakes
 
 

@@ -6,7 +6,7 @@ an engine or a Bob cannot know is None, never guessed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,19 +16,20 @@ from numpy.typing import NDArray
 
 from statebound import __version__
 from statebound.errors import UsageError
-from statebound.experiments import estimates, readout
+from statebound.experiments import blocks, readout
 from statebound.experiments.columns import ordered
 from statebound.experiments.engines import automaton, sample
 from statebound.experiments.engines import enumerate as enumeration
 from statebound.experiments.replay import replay
 from statebound.experiments.request import Request, subject
 from statebound.experiments.tally import share
+from statebound.experiments.threads import serial_algebra
 from statebound.protocols.limits import report
 from statebound.protocols.limits.streaming import streaming_wall
 from statebound.protocols.message import Bytes
-from statebound.protocols.problem import Answers, Problem
+from statebound.protocols.problem import Answers, Problem, Symbols, make
 from statebound.protocols.protocol import Protocol, StreamingProtocol
-from statebound.protocols.table import is_partial
+from statebound.protocols.table import Table, is_partial
 from statebound.reductions.machine import CutMachine
 from statebound.reductions.map import Mapped
 
@@ -38,30 +39,41 @@ EXACT_INPUTS = 1 << 20  # `auto` enumerates up to this many inputs
 OUTDO_INPUTS = 1 << 12  # up to here a protocol's own Bob is always counted too
 OUTDO_ANSWERS = 1 << 20
 AUTOMATON_WORK = 1 << 33  # `auto` runs an automaton up to this many transitions
-LEVEL = 0.95
-LEAK_ERROR = 1e-6
 LEAST_ROWS = 32  # of a table that does not hold every input
 
 Answer = Callable[[Bytes, NDArray[np.int64]], Answers]
 
 
 @dataclass(frozen=True)
+class Exact:
+    """What an exact engine counted: each true value is within `error` of the one here."""
+
+    success: Fraction
+    by_query: tuple[Fraction | None, ...]
+    error: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
 class Measured:
-    """A result row, and what made a proved wall break, if anything did."""
+    """A result row, and what made a proved wall break, if anything did.
+
+    `exact` is what the row of an exact engine was derived from, where it was measured now.
+    """
 
     row: dict[str, Any]
     broken: str | None
+    exact: Exact | None = None
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What an engine found: the row's values, and what is needed to judge them."""
+    """What an exact engine found: the row's values, and what is needed to judge them."""
 
     values: dict[str, Any]
-    success: Fraction | None = None  # exact engines
-    optimal: Fraction | None = None
-    distinct: int | None = None
-    above_ball: bool = False  # sampled: the one-sided test
+    exact: Exact
+    success: Fraction
+    optimal: Fraction
+    distinct: int
 
 
 def check_bob(protocol: Protocol, bob: str | None) -> None:
@@ -139,6 +151,40 @@ def choose(request: Request, protocol: Protocol) -> tuple[str, str]:
     return engine, bob
 
 
+@dataclass(frozen=True)
+class Point:
+    """A request with all that was chosen for it."""
+
+    request: Request
+    protocol: Protocol
+    engine: str
+    bob: str
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether it is a sample of fresh inputs, counted block by block."""
+        return self.engine == "sample" and not is_partial(self.protocol)
+
+
+def prepare(request: Request) -> Point:
+    """Return what a request asks for, checked, before anything is counted.
+
+    Raises
+    ------
+    UsageError
+        When the request has no meaning, or is beyond the memory cap.
+    """
+    if request.bob == "learned" or (request.bob, request.engine) == (None, "sample"):
+        readout.refuse_if_too_large(
+            request.make_problem(), request.numbers or 0
+        )  # before a long calibration
+    protocol = subject(request)
+    engine, bob = choose(request, protocol)
+    if engine == "enumerate":
+        enumeration.refuse_if_too_large(protocol)
+    return Point(request, protocol, engine, bob)
+
+
 def measure(request: Request, rows: int = 1) -> Measured:
     """Measure what a request asks for.
 
@@ -155,37 +201,122 @@ def measure(request: Request, rows: int = 1) -> Measured:
     UsageError
         When the request has no meaning.
     """
-    if request.bob == "learned" or (request.bob, request.engine) == (None, "sample"):
-        readout.refuse_if_too_large(
-            request.make_problem(), request.numbers or 0
-        )  # before a long calibration
-    protocol = subject(request)
-    engine, bob = choose(request, protocol)
-    if engine == "enumerate":
-        enumeration.refuse_if_too_large(protocol)
-        found = _exact(protocol, bob)
-    elif engine == "automaton":
-        found = _automaton(protocol)
-    else:
-        found = _sampled(protocol, bob, request, rows)
-    row = _identity(request, protocol, engine, bob) | found.values
-    step = isinstance(protocol, CutMachine) and protocol.regime == "step"
-    row |= _walls(protocol, row, step)
-    broken = _broken(protocol, found, bob, step)
-    if broken is None and not is_partial(protocol):
-        broken = replay(protocol)
+    with serial_algebra():
+        point = prepare(request)
+        if not point.in_blocks:
+            return whole(point, rows)
+        count, trials = counter(point), request.trials
+        every = range(blocks.number(trials))
+        counted = [count(block, blocks.size_of(block, trials)) for block in every]
+        return sampled(facts(point), counted, rows, problem=point.protocol.problem)
+
+
+def whole(point: Point, rows: int) -> Measured:
+    """Measure a point that has no blocks."""
+    protocol, bob = point.protocol, point.bob
+    problem = protocol.problem
+    if point.engine == "sample":
+        assert is_partial(protocol)
+        counted = count_given(point, stored_inputs(protocol))
+        return sampled(facts(point), [counted], rows, problem=problem)
+    found = _exact(protocol, bob) if point.engine == "enumerate" else _automaton(protocol)
+    row = facts(point) | found.values
+    row["efficiency"] = _efficiency(row)
+    broken = _broken(protocol, found, bob, row["regime"] == "step") or row["leak"]
     row["own_success"] = None
     if protocol.has_bob:
-        own = _own(protocol, found, row, request)
+        own = _own(protocol, found, row)
         row["own_success"] = None if own is None else float(own)
-        if broken is None and found.optimal is not None and own is not None and own > found.optimal:
+        if broken is None and own is not None and own > found.optimal:
             broken = (
                 f"its own Bob reaches {float(own):.6f}, above the {float(found.optimal):.6f} "
                 "that the messages allow"
             )
-    row["violates_wall"] = broken is not None
-    row["leak"] = broken
+    row |= {"violates_wall": broken is not None, "leak": broken}
+    return Measured(ordered(row), broken, found.exact)
+
+
+def stored_inputs(table: Table) -> Symbols:
+    """Return the inputs that a table of some inputs is judged on: its second half."""
+    return table.x[len(table.x) // 2 :]
+
+
+def count_given(point: Point, x: Symbols) -> blocks.Counts:
+    """Count a sample on these inputs (X, length), independent and uniform, as one block."""
+    protocol, problem = point.protocol, point.protocol.problem
+    tally = sample.count_inputs(protocol, _bob_of(protocol, point.bob), x)
+    own = _own_bob(point)
+    return blocks.Counts.of(tally, problem, own and sample.count_inputs(protocol, own, x))
+
+
+def _own_bob(point: Point) -> Answer | None:
+    """Return the protocol's own Bob where a sample counts him beside another one."""
+    beside = point.bob != "model" and _quick_bob(point.protocol)
+    return point.protocol.answer if beside else None
+
+
+def counter(point: Point) -> Callable[[int, int], blocks.Counts]:
+    """Return what counts a block of a sample, by its number and size."""
+    protocol, seed = point.protocol, point.request.seed
+    answer = _bob_of(protocol, point.bob)
+    own = _own_bob(point)
+
+    def count(block: int, size: int) -> blocks.Counts:
+        return blocks.count(protocol, answer, seed, block, size, own)
+
+    return count
+
+
+def sampled(
+    about: dict[str, Any],
+    counted: Sequence[blocks.Counts],
+    rows: int,
+    *,
+    watched: bool = False,
+    problem: Problem | None = None,
+) -> Measured:
+    """Return the row that blocks add up to.
+
+    Parameters
+    ----------
+    about
+        The `facts` of the point; all else is in the blocks.
+    counted, rows, watched
+        See `blocks.values`.
+    problem
+        The problem, where it is at hand; else it is made from the facts.
+    """
+    if problem is None:
+        problem = make(about["problem"], about["n"], about["problem_options"])
+    M = about["state_bits"]
+    row = about | blocks.values(problem, M, counted, rows, watched=watched)
+    broken = about["leak"]
+    if row.pop("above_ball"):
+        broken = f"a sample is above the ball wall for {M} bits"
+    if row["bob"] == "model":
+        row["own_success"] = row["success"]
+    row |= {
+        "efficiency": _efficiency(row),
+        "violates_wall": broken is not None,
+        "leak": broken,
+    }
     return Measured(ordered(row), broken)
+
+
+def facts(point: Point) -> dict[str, Any]:
+    """Return the columns that are known before anything is counted.
+
+    ``leak`` says whether equal messages were answered differently.
+    """
+    row = _identity(point.request, point.protocol, point.engine, point.bob)
+    row |= _walls(point.protocol, row["regime"] == "step")
+    row["leak"] = None if is_partial(point.protocol) else replay(point.protocol)
+    return row
+
+
+def _efficiency(row: dict[str, Any]) -> float | None:
+    M, needed = row["state_bits"], row["needed_bits"]
+    return needed / M if M and needed is not None else None
 
 
 def _identity(request: Request, protocol: Protocol, engine: str, bob: str) -> dict[str, Any]:
@@ -270,6 +401,7 @@ def _exact(protocol: Protocol, bob: str) -> _Found:
         right, at_once = counted.right, counted.right_at_once
     weights, totals = problem.weights, tally.totals
     fraction = share(weights, right, totals)
+    by_query = tuple(Fraction(r, t) if t else None for r, t in zip(right, totals, strict=True))
     stored = sum(tally.information) if problem.structure.independent else tally.joint_information
     values = {
         "trials": tally.inputs,
@@ -286,12 +418,13 @@ def _exact(protocol: Protocol, bob: str) -> _Found:
         "information_by_query": list(tally.information),
         "stored_bits": stored,
         "certified_bits": None,
-        "needed_bits": _needed(problem, fraction),
+        "needed_bits": blocks.needed(problem, fraction),
         "optimal_success": float(tally.success(weights)),
     }
     if not problem.structure.walled:
         values["chance"] = float(tally.chance(weights))
-    return _Found(values, fraction, tally.success(weights), tally.distinct)
+    exact = Exact(fraction, by_query)
+    return _Found(values, exact, fraction, tally.success(weights), tally.distinct)
 
 
 def _small_automaton(protocol: Protocol) -> bool:
@@ -306,10 +439,11 @@ def _automaton(protocol: Protocol) -> _Found:
     problem = protocol.problem
     assert isinstance(protocol, StreamingProtocol)
     found = automaton.run(protocol)
-    by_query = zip(problem.weights, found.success.tolist(), strict=True)
-    carried = sum((w * Fraction(s) for w, s in by_query), Fraction(0))
-    success = float(carried)
-    low = carried - Fraction(found.error)
+    by_query = tuple(Fraction(s) for s in found.success.tolist())
+    weighted = zip(problem.weights, by_query, strict=True)
+    carried = sum((w * s for w, s in weighted), Fraction(0))
+    success, error = float(carried), Fraction(found.error)
+    low = carried - error
     independent = problem.structure.independent
     index = problem.structure.index_stream
     values = {
@@ -327,67 +461,18 @@ def _automaton(protocol: Protocol) -> _Found:
         "information_by_query": found.information.tolist(),
         "stored_bits": float(found.information.sum()) if independent else None,
         "certified_bits": None,
-        "needed_bits": _needed(problem, low),
+        "needed_bits": blocks.needed(problem, low),
         "optimal_success": success,
     }
-    return _Found(values, low, carried, found.states)
+    return _Found(values, Exact(carried, by_query, error), low, carried, found.states)
 
 
-def _sampled(protocol: Protocol, bob: str, request: Request, rows: int) -> _Found:
-    problem = protocol.problem
-    answer = _bob_of(protocol, bob)
-    if is_partial(protocol):
-        counted = sample.count_inputs(protocol, answer, protocol.x[len(protocol.x) // 2 :])
-    else:
-        counted = sample.count(protocol, answer, request.trials, request.seed)
-    interval = estimates.betting_interval(counted.values, LEVEL)
-    trials = len(counted.values)
-    uniform_bits = problem.structure.walled and problem.alphabet == 2
-    certified = None
-    if uniform_bits and problem.structure.uniform:
-        certified = estimates.certified_bits(interval.low, problem.structure.effective_n)
-    wall = report.wall(problem, 2**protocol.state_bits)
-    pairs = zip(counted.right.tolist(), counted.totals.tolist(), strict=True)
-    by_query = [r / t if t else None for r, t in pairs] if problem.listed else None
-    at_once = counted.right_at_once
-    over = wall is not None and estimates.exceeds(counted.values, wall, LEAK_ERROR / rows)
-    values = {
-        "trials": trials,
-        "success": interval.best,
-        "success_fraction": None,
-        "success_low": interval.low,
-        "success_high": interval.high,
-        "interval_level": LEVEL,
-        "success_by_query": by_query,
-        "all_correct": None if at_once is None else at_once / trials,
-        "distinct_messages": None,
-        "message_entropy": None,
-        "utilisation": None,
-        "information_by_query": None,
-        "stored_bits": None,
-        "certified_bits": certified,
-        "needed_bits": _needed(problem, Fraction(interval.low)),
-        "optimal_success": None,
-    }
-    return _Found(values, above_ball=over)
-
-
-def _needed(problem: Problem, success: Fraction) -> float | None:
-    """Return log2 of the least N whose ball reaches `success`."""
-    if success <= 0:
-        return 0.0 if problem.structure.walled else None
-    needed: float | None = report.bits_needed(problem, success)["bits_needed"]["ball"]
-    return needed
-
-
-def _walls(protocol: Protocol, row: dict[str, Any], step: bool) -> dict[str, Any]:
+def _walls(protocol: Protocol, step: bool) -> dict[str, Any]:
     limits = report.limits(protocol.problem, protocol.state_bits)
     status = {name: limits["status"][name] for name in ("ball", "rate_distortion", "streaming")}
     if not step:
         status["streaming"] = None
-    M, needed = protocol.state_bits, row["needed_bits"]
     return {
-        "efficiency": needed / M if M and needed is not None else None,
         "best_known": None if limits["optimum_low"] is None else float(limits["optimum_low"]),
         "wall_ball": limits["ball"],
         "wall_rate_distortion": limits["rate_distortion"],
@@ -400,13 +485,11 @@ def _broken(protocol: Protocol, found: _Found, bob: str, step: bool) -> str | No
     """Return which proved wall a result is above, if any: exact fractions for exact ones."""
     problem, M = protocol.problem, protocol.state_bits
     ball = report.wall(problem, 2**M)
-    if found.success is None:
-        return f"a sample is above the ball wall for {M} bits" if found.above_ball else None
     walls = {"ball": ball}
     if step:
         stream = streaming_wall(problem.structure, M)
         walls["streaming"] = None if stream is None else stream.value
-    if found.distinct is not None and bob == "optimal":
+    if bob == "optimal":
         walls["ball of the messages that occur,"] = report.wall(problem, found.distinct)
     for name, limit in walls.items():
         if limit is not None and found.success > limit:
@@ -417,26 +500,22 @@ def _broken(protocol: Protocol, found: _Found, bob: str, step: bool) -> str | No
     return None
 
 
-def _own(
-    protocol: Protocol, found: _Found, row: dict[str, Any], request: Request
-) -> Fraction | float | None:
+def _quick_bob(protocol: Protocol) -> bool:
+    """Whether a protocol's own Bob is a trained network, who answers all queries at once."""
+    inner = protocol.protocol if isinstance(protocol, Mapped) else protocol
+    return isinstance(inner, CutMachine) and inner.bob is not None
+
+
+def _own(protocol: Protocol, found: _Found, row: dict[str, Any]) -> Fraction | None:
     """Return what a protocol's own Bob reaches, None where he is not counted.
 
-    Over all inputs where they are few, and where he is a trained network, who answers all
-    queries at once; of a network also on the sample.
+    Over all inputs where they are few, and where he is a trained network.
     """
     if row["bob"] == "model":
-        return row["success"] if found.success is None else found.success
+        return found.success
     problem = protocol.problem
-    inner = protocol.protocol if isinstance(protocol, Mapped) else protocol
-    quick = isinstance(inner, CutMachine) and inner.bob is not None
-    if found.success is None:
-        if not quick:
-            return None
-        counted = sample.count(protocol, protocol.answer, request.trials, request.seed)
-        return estimates.betting_interval(counted.values, LEVEL).best
     few = problem.inputs <= OUTDO_INPUTS and problem.inputs * problem.queries <= OUTDO_ANSWERS
-    if not few and not (quick and row["engine"] == "enumerate"):
+    if not few and not (_quick_bob(protocol) and row["engine"] == "enumerate"):
         return None
     every = enumeration.count_bob(protocol, protocol.answer)
     return share(problem.weights, every.right, every.totals)

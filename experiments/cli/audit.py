@@ -11,7 +11,8 @@ import typer
 
 from statebound.experiments.cli import output
 from statebound.experiments.cli.app import app
-from statebound.experiments.cli.options import JSON, number_list
+from statebound.experiments.cli.options import JSON
+from statebound.experiments.ranges import number_list
 
 NOT_SPLIT = 1
 

@@ -62,7 +62,7 @@ QUANTISER = Annotated[
 ]
 ROUNDING = Annotated[str, typer.Option("--rounding", help=f"{_names('roundings')}.")]
 
-_MACHINE: dict[str, Any] = {
+MACHINE: dict[str, Any] = {
     "problem": PROBLEM,
     "n": N,
     "alphabet": ALPHABET,
@@ -120,14 +120,10 @@ _MACHINE: dict[str, Any] = {
         str | None, typer.Option("--encoding", help=f"{_names('encodings')} (the model's own).")
     ],
 }
-_ENGINE: dict[str, Any] = {
-    "engine": Annotated[
-        str, typer.Option("--engine", help="enumerate, automaton, sample, or auto.")
-    ],
-    "bob": BOB,
-    "trials": Annotated[int, typer.Option("--trials", help="Inputs that a sample draws.")],
-    "seed": Annotated[int, typer.Option("--seed", help="Seed of the sample.")],
-}
+ENGINE = Annotated[str, typer.Option("--engine", help="enumerate, automaton, sample, or auto.")]
+TRIALS = Annotated[int, typer.Option("--trials", help="Inputs that a sample draws.")]
+SEED = Annotated[int, typer.Option("--seed", help="Seed of the sample.")]
+_ENGINE: dict[str, Any] = {"engine": ENGINE, "bob": BOB, "trials": TRIALS, "seed": SEED}
 
 
 def parse_settings(pairs: list[str] | None) -> Settings:
@@ -181,7 +177,7 @@ def with_request(
 
     Where the problem is not required, `request` is None when none was named.
     """
-    options = _MACHINE | (_ENGINE if engine else {})
+    options = MACHINE | (_ENGINE if engine else {})
     defaults = {name: f.default for name, f in Request.__dataclass_fields__.items()}
     defaults |= {"settings": None, "precision": None, "options": None}
     must = ("problem", "n") if required else ()
@@ -225,42 +221,3 @@ def with_request(
         return command
 
     return decorate
-
-
-def number_list(text: str, argument: str) -> tuple[int, ...]:
-    """Read ``1,2,4`` or ``2^4..2^8`` (doubling) or ``3..6`` (by one).
-
-    Examples
-    --------
-    >>> number_list("1,2,8", "bits"), number_list("2^2..2^4", "n"), number_list("3..5", "n")
-    ((1, 2, 8), (4, 8, 16), (3, 4, 5))
-    """
-
-    def number(part: str) -> int:
-        base, power, exponent = part.strip().partition("^")
-        if power and not (0 <= int(exponent) <= 64 and abs(int(base)) <= 64):
-            raise ValueError(part)
-        return int(base) ** int(exponent) if power else int(base)
-
-    found: list[int] = []
-    try:
-        for part in text.split(","):
-            low, dots, high = part.partition("..")
-            if not dots:
-                found.append(number(part))
-            elif "^" in part:
-                value = number(low)
-                if value < 1:
-                    raise ValueError(part)
-                while value <= number(high):
-                    found.append(value)
-                    value *= 2
-            else:
-                found.extend(range(number(low), number(high) + 1)[:10_001])
-    except ValueError:
-        found = []
-    if not found or len(found) > 10_000:
-        raise UsageError(
-            argument, text, "is not a list of whole numbers", "write 1,2,4 or 2^4..2^8"
-        )
-    return tuple(found)

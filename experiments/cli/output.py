@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
+
+from statebound.experiments import tables
+
+table = tables.text
 
 
 def data(record: Any, *, compact: bool) -> None:
@@ -43,35 +48,28 @@ def summary(row: dict[str, Any]) -> str:
     )
 
 
-def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:
-    """Return rows as a plain table; `columns` maps keys to headings."""
+def duration(seconds: float) -> str:
+    """Return a time as people say it.
 
-    def shown(value: Any) -> str:
-        if value is None:
-            return "-"
-        if isinstance(value, float):
-            return f"{value:.4f}"
-        return str(value)
-
-    cells = [list(columns.values())] + [[shown(row[key]) for key in columns] for row in rows]
-    widths = [max(len(line[c]) for line in cells) for c in range(len(columns))]
-    numeric = [all(isinstance(r[k], int | float | None) for r in rows) for k in columns]
-    lines = []
-    for line in cells:
-        parts = [
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(line, widths, numeric, strict=True)
-        ]
-        lines.append("  ".join(parts).rstrip())
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines) + "\n"
+    Examples
+    --------
+    >>> duration(42.3), duration(600), duration(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 class Progress:
-    """A progress bar on a terminal, a line now and then off it; nothing when quiet."""
+    """A progress bar on a terminal, a line now and then off it; nothing when quiet.
 
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet, self._said = quiet, -1
+    Now and then is at every tenth of the work, or where `every` is given after so many seconds.
+    """
+
+    def __init__(self, *, quiet: bool, every: float | None = None) -> None:
+        self._quiet, self._said, self._every = quiet, -1, every
+        self._when = 0.0
         self._bar: Any = None
         self._task: Any = None
 
@@ -81,9 +79,15 @@ class Progress:
             return
         if sys.stderr.isatty():
             self._show(done, total, label)
-        elif done == total or done * 10 // total > self._said:
+        elif done == total or self._due(done, total):
             self._said = done * 10 // total
+            self._when = time.monotonic()
             talk(f"{done}/{total} {label}")
+
+    def _due(self, done: int, total: int) -> bool:
+        if self._every is not None:
+            return time.monotonic() - self._when >= self._every
+        return done * 10 // total > self._said
 
     def _show(self, done: int, total: int, label: str) -> None:
         from rich.console import Console

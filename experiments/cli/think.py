@@ -10,7 +10,8 @@ import typer
 
 from statebound.experiments.cli import output
 from statebound.experiments.cli.app import app
-from statebound.experiments.cli.options import BITS, JSON, LAW, OPTION, number_list, parse_options
+from statebound.experiments.cli.options import BITS, JSON, LAW, OPTION, parse_options
+from statebound.experiments.ranges import number_list
 from statebound.experiments.request import Request
 
 WALL_BROKEN = 3

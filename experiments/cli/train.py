@@ -18,10 +18,10 @@ from statebound.experiments.cli.options import (
     OPTION,
     PROBLEM,
     N,
-    number_list,
     parse_options,
     parse_settings,
 )
+from statebound.experiments.ranges import number_list
 from statebound.experiments.training.defaults import recommended
 from statebound.experiments.training.recipe import Recipe
 

@@ -22,7 +22,6 @@ and so about half of it, leaves the halving out to cover the rest.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -30,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statebound.errors import UsageError
+from statebound.experiments import threads
 from statebound.experiments.tally import message_keys
 from statebound.jit import kernel
 from statebound.protocols.message import Bytes
@@ -240,7 +240,7 @@ def run(protocol: StreamingProtocol[object]) -> AutomatonResult:
     steps, laws, error = _explore(protocol)
     parities = protocol.problem.structure.parities
     blocks = [list(parities[i : i + _BLOCK]) for i in range(0, len(parities), _BLOCK)]
-    with ThreadPoolExecutor(max(1, min(8, os.cpu_count() or 1))) as pool:
+    with ThreadPoolExecutor(threads.available()) as pool:
         found = list(pool.map(lambda block: _block(steps, laws, block), blocks))
     total = np.concatenate([f[0] for f in found])
     P = laws[-1]

@@ -10,7 +10,6 @@ on their order.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statebound.errors import UsageError
+from statebound.experiments import threads
 from statebound.experiments.tally import (
     Keys,
     RowTable,
@@ -246,7 +246,7 @@ def _run_in_order(
     first = next(tasks)
     size = work(first, 0)  # alone: it compiles what is not compiled yet
     streaming = isinstance(protocol, StreamingProtocol)
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1) if streaming else 1) as pool:
+    with ThreadPoolExecutor(threads.available() if streaming else 1) as pool:
         jobs = [pool.submit(work, task, (i + 1) * size) for i, task in enumerate(tasks)]
         total = size + sum(job.result() for job in jobs)
     if total != problem.inputs:

@@ -119,6 +119,14 @@ def draw_block(problem: Problem, seed: int, block: int, size: int) -> Symbols:
     return problem.sample(_generator(seed, block), size)
 
 
+def count_block(
+    protocol: Protocol, answer: Answer, seed: int, block: int, size: int
+) -> SampleTally:
+    """Count block number `block` of a sample; it depends on no other block."""
+    x = draw_block(protocol.problem, seed, block, size)
+    return count_inputs(protocol, answer, x, _generator(seed, block, 1))
+
+
 def count(
     protocol: Protocol,
     answer: Answer,
@@ -127,8 +135,6 @@ def count(
 ) -> SampleTally:
     """Count `trials` fresh inputs, in blocks that are seeded one by one."""
     sizes = [min(BLOCK, trials - at) for at in range(0, trials, BLOCK)]
-    blocks = (draw_block(protocol.problem, seed, i, size) for i, size in enumerate(sizes))
-    counted = (
-        count_inputs(protocol, answer, x, _generator(seed, i, 1)) for i, x in enumerate(blocks)
+    return SampleTally.joined(
+        [count_block(protocol, answer, seed, i, size) for i, size in enumerate(sizes)]
     )
-    return SampleTally.joined(list(counted))

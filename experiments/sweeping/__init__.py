@@ -1,0 +1,1 @@
+"""Sweeps: many points, measured by many workers, resumed where they were interrupted."""

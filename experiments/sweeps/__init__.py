@@ -1,0 +1,1 @@
+"""Ready experiments: each a TOML file that `statebound sweep NAME` runs."""
