@@ -26,6 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -161,11 +162,7 @@ class Writer:
             later = run.exists()
             if not later:
                 _create(run, self._about())
-            if canonical(read_run(folder)["config"]) != canonical(config):
-                raise StateboundError(
-                    f"{folder}: holds results of another configuration; "
-                    "choose another folder with --out"
-                )
+            check_config(folder, config)
             self._file = self._open_new()
             if later:
                 name = Path(self._file.name).stem.replace("rows", "run", 1)
@@ -223,6 +220,20 @@ class Writer:
                 path.unlink()
 
 
+def check_config(folder: Path, config: dict[str, Any]) -> None:
+    """Refuse a results folder that was made for something else.
+
+    Raises
+    ------
+    StateboundError
+        When it was, or when there is no telling.
+    """
+    if canonical(read_run(folder)["config"]) != canonical(config):
+        raise StateboundError(
+            f"{folder}: holds results of another configuration; choose another folder with --out"
+        )
+
+
 def read_run(folder: Path) -> dict[str, Any]:
     """Return the record of what a results folder was made for.
 
@@ -259,12 +270,13 @@ class Held:
     facts
         Of samples, what is known besides the counts.
     blocks
-        Of samples that were asked for, the counts by (number of the block, its size).
+        Of samples that were asked for, the counts by (number of the block, its size), as
+        canonical JSON: a tenth of what lists of numbers take.
     """
 
     rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict)
     facts: dict[str, Row] = field(default_factory=dict)
-    blocks: dict[str, dict[tuple[int, int], Row]] = field(default_factory=dict)
+    blocks: dict[str, dict[tuple[int, int], str]] = field(default_factory=dict)
 
     def add(self, line: Row, where: object) -> None:
         """Take one line in.
@@ -278,12 +290,18 @@ class Held:
         """
         task = str(line["task"])
         if "block" in line:
-            key = int(line["block"]), int(line["counts"]["trials"])
-            _agree(self.blocks.setdefault(task, {}), key, dict(line["counts"]), task, where)
+            counts = _table(line["counts"])
+            key = line["block"], counts["trials"]
+            if any(type(number) is not int or number < 0 for number in key):
+                raise ValueError("no number of a block")
+            _agree(self.blocks.setdefault(task, {}), key, canonical(counts), task, where)
         elif "facts" in line:
-            _agree(self.facts, task, dict(line["facts"]), task, where)
+            facts = _table(line["facts"])
+            if any(name not in facts for name in NEEDED if name != "success"):
+                raise ValueError("no facts of a sample")
+            _agree(self.facts, task, facts, task, where)
         else:
-            rows = [dict(line["row"])] if "row" in line else [dict(r) for r in line["rows"]]
+            rows = [_table(row) for row in ([line["row"]] if "row" in line else line["rows"])]
             rule = canonical(line.get("stop"))
             _agree(self.rows.setdefault(task, {}), rule, rows, task, where)
 
@@ -300,20 +318,37 @@ def _trials(rows: list[Row]) -> int:
     return sum(row.get("trials") or 0 for row in rows)
 
 
+def _table(held: Any) -> Row:
+    if type(held) is not dict:
+        raise TypeError("is no object")
+    return held
+
+
 def _agree(held: dict[Any, Any], key: Any, new: Any, task: str, where: object) -> None:
     """Put a value where none is; refuse one that differs from what is there."""
     old = held.setdefault(key, new)
     if old is new or old == new:
         return
+    what = "rows"
+    if isinstance(old, str):
+        what, old, new = f"counts of block {key[0]}", json.loads(old), json.loads(new)
     if isinstance(old, list) and len(old) == len(new) == 1:
         old, new = old[0], new[0]
-    if isinstance(old, dict):
+    if isinstance(old, dict) and isinstance(new, dict):
         differ = sorted(k for k in old.keys() | new.keys() if old.get(k) != new.get(k))
-        raise StateboundError(
-            f"{where}: two rows of task {task} disagree in {', '.join(differ)}: "
-            f"{[old.get(k) for k in differ]} and {[new.get(k) for k in differ]}"
-        )
-    raise StateboundError(f"{where}: two lists of rows of task {task} disagree: {old} and {new}")
+        what += f" of task {task} disagree in {', '.join(differ)}"
+        old, new = [old.get(k) for k in differ], [new.get(k) for k in differ]
+    else:
+        what = f"lists of rows of task {task} disagree"
+    raise StateboundError(f"{where}: two {what}: {_short(old)} and {_short(new)}")
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+
+
+_SHOWN = 400
 
 
 def hold(folder: Path, blocks_of: Callable[[Held], Container[str]] | None = None) -> Held:
@@ -335,26 +370,26 @@ def hold(folder: Path, blocks_of: Callable[[Held], Container[str]] | None = None
     if not folder.is_dir():
         raise StateboundError(f"{folder}: is not a results folder; statebound run makes one")
     held = Held()
-    waiting: list[tuple[Path, int]] = []  # where blocks begin, which are many and long
+    waiting: list[tuple[Path, int, int]] = []  # where blocks are, which are many and long
     for path in sorted(folder.glob("rows-*.jsonl")):
         with path.open("rb") as file:
             at = 0
             for number, line in enumerate(file, 1):
                 if line.startswith(_BLOCK) and line.endswith(b"}\n"):
-                    waiting.append((path, at))
+                    waiting.append((path, number, at))
                 else:
                     _take(held, line, path, number, folder)
                 at += len(line)
     wanted = blocks_of(held) if blocks_of else {t for t in held.facts if t not in held.rows}
     if waiting and wanted:
-        for path, places in groupby(waiting, key=lambda pair: pair[0]):
+        for path, places in groupby(waiting, key=itemgetter(0)):
             with path.open("rb") as file:
-                for _, at in places:
+                for _, number, at in places:
                     file.seek(at)
                     line = file.readline()
                     match = _TASK.search(line)
                     if match is None or match[1].decode() in wanted:
-                        _take(held, line, path, at, folder)
+                        _take(held, line, path, number, folder)
     return held
 
 
@@ -362,10 +397,14 @@ _BLOCK = b'{"block":'
 _TASK = re.compile(rb'"task":"([0-9a-f]+)"}\n$')
 
 
+NO_LINE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What reading bytes that are no line of results may raise."""
+
+
 def _take(held: Held, line: bytes, path: Path, number: int, folder: Path) -> None:
     try:
         held.add(json.loads(line), folder)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except NO_LINE:
         warnings.warn(f"{path}:{number}: a torn line is skipped", TornLineWarning, stacklevel=3)
 
 

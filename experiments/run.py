@@ -158,6 +158,7 @@ def plan(
         for point in _code_points(base, code, effective):
             points[_identity(point)] = point
     _refuse_early(list(points.values()))
+    config["tasks"] = len(points)
     return Plan(config, tuple(points.items()), Stop(trials), tuple(notes))
 
 

@@ -53,7 +53,7 @@ def plot(
         str | None, typer.Option("--group", help="Columns that tell lines apart, by commas.")
     ] = None,
     facet: Annotated[
-        str | None, typer.Option("--facet", help="Column that tells panels apart.")
+        str | None, typer.Option("--facet", help="Columns that tell panels apart, by commas.")
     ] = None,
     where: Annotated[
         list[str] | None,
@@ -77,8 +77,7 @@ def plot(
     if not rows:
         raise StateboundError(f"{folders[0]}: holds no rows yet; statebound run measures some")
     rows = filtered(_once(rows), conditions)
-    columns = tuple(part for part in (group or "").split(",") if part)
-    choices = Choices(x, y, columns, facet)
+    choices = Choices.of(x, y, group, facet)
     figures = drawn(kind, rows, out or folders[0] / kind, style, choices)
     if as_json:
         output.data({"figures": figures, "rows": len(rows)}, compact=True)

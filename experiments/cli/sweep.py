@@ -47,7 +47,7 @@ def sweep(
         bool, typer.Option("--dry-run", help="Say what there is to do, and do nothing.")
     ] = False,
     print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print the sweep as resolved, and do nothing.")
+        bool, typer.Option("--print-config", help="Print the file of the sweep as resolved.")
     ] = False,
     style: Annotated[str, typer.Option("--style", help="Of figures: paper or slides.")] = "paper",
     as_json: JSON = False,
@@ -64,12 +64,21 @@ def sweep(
     made = files.read(what, quick=quick)
     made = files.overridden(made, _pairs(grid), trials, width)
     if print_config:
-        output.data(made.plain(), compact=as_json)
-        return 0
+        return _print(made, as_json)
     folder = out or made.folder
     if dry_run:
         return _dry_run(made, folder, shard, as_json)
     return _collect(made, folder, shard, jobs, dask, keep_going, style, as_json)
+
+
+def _print(made: Any, as_json: bool) -> int:
+    if as_json:
+        output.data(made.plain(), compact=True)
+    else:
+        import tomli_w
+
+        sys.stdout.write(tomli_w.dumps(made.plain()))
+    return 0
 
 
 def _pairs(given: list[str] | None) -> dict[str, str]:
@@ -96,7 +105,7 @@ def _list(as_json: bool) -> int:
 
 
 def _dry_run(made: Any, folder: Path, part: str | None, as_json: bool) -> int:
-    from statebound.experiments.results import Held, hold
+    from statebound.experiments.results import RUN_FILE, Held, check_config, hold
     from statebound.experiments.sweeping.collect import shard
     from statebound.experiments.sweeping.estimate import seconds
     from statebound.experiments.sweeping.status import progress
@@ -104,7 +113,10 @@ def _dry_run(made: Any, folder: Path, part: str | None, as_json: bool) -> int:
     every, notes = made.expanded
     tasks = shard(every, part)
     names = {task.id for task in tasks}
-    held = hold(folder, lambda held: names & held.facts.keys()) if folder.is_dir() else Held()
+    held = Held()
+    if (folder / RUN_FILE).exists():
+        check_config(folder, made.config)
+        held = hold(folder, lambda _: names)
     rows = [progress(held, task, made.stop) for task in tasks]
     left = [t for t, row in zip(tasks, rows, strict=True) if row["state"] != "finished"]
     about = seconds(left, made.stop)

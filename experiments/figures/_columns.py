@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from statebound.errors import UsageError
+from statebound.experiments.columns import ORDER
 
 Row = dict[str, Any]
 
 DERIVED = ("rate", "error")
 """State bits M / effective n, and 1 - success."""
+OUTCOMES = (*ORDER[ORDER.index("success") : ORDER.index("best_known")], "error", "information")
+"""What comes out of a measurement: on such an axis points stand by themselves."""
 # What makes rows those of different machines or tasks, beside their seeds.
 IDENTITY = (
     "problem",
@@ -33,6 +36,7 @@ IDENTITY = (
     "encoding",
     "bob",
 )
+_FOLLOWING = ("spec", "weights_hash", "success_fraction", "optimal_fraction", "leak", "version")
 _WORDS = {
     "rate": "state bits M / effective n",
     "error": "error probability",
@@ -41,7 +45,6 @@ _WORDS = {
     "bits": "bits that cross",
     "message_bits": "message bits",
     "tokens_read": "tokens read before the handoff",
-    "tokens": "tokens that Bob may write",
     "bits_per_number": "bits a number",
     "state_numbers": "numbers in the state",
     "needed_bits": "needed bits",
@@ -65,12 +68,34 @@ class Choices:
     x: str | None = None
     y: str | None = None
     group: tuple[str, ...] = ()
-    facet: str | None = None
+    facet: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        x: str | None = None,
+        y: str | None = None,
+        group: str | None = None,
+        facet: str | None = None,
+    ) -> Choices:
+        """Return the choices of options as they are written: several columns by commas."""
+        lists = (tuple(p for p in (text or "").split(",") if p) for text in (group, facet))
+        return cls(x, y, *lists)
 
     def given(self) -> dict[str, str]:
         """Return what was chosen, by the name of the option."""
-        every = {"x": self.x, "y": self.y, "group": ",".join(self.group), "facet": self.facet}
+        lists = {"group": ",".join(self.group), "facet": ",".join(self.facet)}
+        every = {"x": self.x, "y": self.y, **lists}
         return {name: value for name, value in every.items() if value}
+
+    def panel(self, row: Mapping[str, Any]) -> str:
+        """Return the name of a row's panel, where columns for panels were chosen."""
+        return ", ".join(say(column, value(row, column)) for column in self.facet)
+
+    def check_panels(self, rows: Sequence[Row]) -> None:
+        """Refuse columns for panels that no row has."""
+        for column in self.facet:
+            check(rows, column, "facet")
 
 
 NOTHING = Choices()
@@ -88,8 +113,8 @@ def value(row: Mapping[str, Any], column: str) -> Any:
     if column in row:
         return row[column]
     if column == "rate":
-        n = row.get("effective_n")
-        return row["state_bits"] / n if n else None
+        n, bits = row.get("effective_n"), row.get("state_bits")
+        return bits / n if n and bits is not None else None
     if column == "error":
         return None if row.get("success") is None else 1 - row["success"]
     if column == "rounding":  # rows that do not know of one were rounded to nearest
@@ -112,8 +137,9 @@ def _read(held: Any) -> Any:
 
 def known(rows: Iterable[Row]) -> list[str]:
     """Return the columns that can be named: those of plain values, in alphabetical order."""
-    found = set(DERIVED)
+    found: set[str] = set()
     for row in rows:
+        found |= {name for name in DERIVED if value(row, name) is not None}
         for name, held in row.items():
             if isinstance(held, Mapping):
                 found |= {f"{name}.{part}" for part, v in held.items() if _plain(v)}
@@ -230,6 +256,22 @@ def plural(count: int, noun: str) -> str:
     ('1 row', '2 rows')
     """
     return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def seeds_alone(rows: Sequence[Row]) -> bool:
+    """Tell whether each of these rows has a seed of its own."""
+    return len({(row.get("machine_seed"), row.get("seed")) for row in rows}) == len(rows)
+
+
+def told_apart(rows: Sequence[Row]) -> list[str]:
+    """Return the columns of text in which rows differ, but those that follow from others."""
+    names = [name for name in known(rows) if name not in _FOLLOWING]
+    held = {name: {value(row, name) for row in rows} for name in names}
+    return [
+        name
+        for name, found in held.items()
+        if len(found) > 1 and any(isinstance(v, str) for v in found)
+    ]
 
 
 def differing(rows: Sequence[Row], fixed: Iterable[str] = ()) -> list[str]:

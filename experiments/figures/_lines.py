@@ -186,20 +186,20 @@ def labels(all_lines: Iterable[Line]) -> list[str]:
 
 
 def _name(row: Row) -> str:
-    if row["protocol"] is not None:
+    if row.get("protocol") is not None:
         return kind_and_name(row["protocol"])
-    named = str(row["model"]).replace("_", " ")
-    return named if row["init"] is None else f"{named}, {row['init']}"
+    named = str(row.get("model", "every row")).replace("_", " ")
+    return named if row.get("init") is None else f"{named}, {row['init']}".replace("_", " ")
 
 
 def _value(row: Row, key: str) -> Any:
     """Return what may vary; rows that do not know of a rounding were rounded to nearest."""
     if key == "rounding":
         return row.get(key, "nearest")
-    if key == "bits_per_number" and row[key] is None:
+    if key == "bits_per_number" and row.get(key) is None:
         real = [field for field in row.get("fields") or () if field["kind"] == "real"]
         return ", ".join(f"{field['name']} {field['bits']}" for field in real) or "mixed"
-    return row[key]
+    return row.get(key)
 
 
 def _varying(rows: Iterable[Row]) -> dict[str, set[str]]:
@@ -226,4 +226,4 @@ def _label(row: Row, varies: dict[str, set[str]], apart: Collection[str]) -> str
 
 def order(row: Row) -> tuple[int, str]:
     """Return what rows of one place are sorted by."""
-    return row["machine_seed"] or 0, json.dumps(row, sort_keys=True)
+    return row.get("machine_seed") or 0, json.dumps(row, sort_keys=True)

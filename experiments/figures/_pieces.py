@@ -58,7 +58,7 @@ def mean_and_seeds(
         (m / n, value(row, key), *ends(row, key))
         for m, held in line.rows.items()
         for row in held
-        if key in ("success", "error") and row["interval_level"] is not None
+        if key in ("success", "error") and row.get("interval_level") is not None
     ]
     if sampled:
         at, best, least, most = np.array(sampled).T

@@ -20,6 +20,7 @@ from statebound.errors import UsageError
 from statebound.experiments.figures import _facets
 from statebound.experiments.figures._columns import (
     NOTHING,
+    OUTCOMES,
     Choices,
     Row,
     axis,
@@ -28,6 +29,8 @@ from statebound.experiments.figures._columns import (
     differing,
     plural,
     say,
+    seeds_alone,
+    told_apart,
     value,
 )
 from statebound.experiments.figures._lines import Line, labelled, order, protocols
@@ -60,6 +63,7 @@ MACHINE = "machine"
 """Not a column: the model or protocol, and what else names a line."""
 SUCCESSES = ("success", "optimal_success", "own_success", "reader_success")
 _DOUBLING = ("n", "tokens", "bits_per_number", "trials", "state_numbers")
+_WIDE = 50  # the quotient of values beyond which a vertical axis counts in decades
 _SPREAD = 4  # ends of an axis that far apart are laid out by their logarithm
 
 
@@ -93,7 +97,7 @@ class View:
             x=choices.x or self.x,
             y=choices.y or self.y,
             group=choices.group or self.group,
-            facet=(choices.facet,) if choices.facet else self.facet,
+            facet=choices.facet or self.facet,
         )
 
 
@@ -152,7 +156,7 @@ def sort(rows: Sequence[Row], view: View) -> tuple[Panels, list[str]]:
     bad = {panel for panel, _, row in found if broken(row)}
     panels, more = _facets.largest([p for p, _, _ in found], _facets.MOST, "panel", bad)
     found = [each for each in found if each[0] in panels]
-    many = [(name, row["protocol"] is not None) for _, name, row in found]
+    many = [(name, row.get("protocol") is not None) for _, name, row in found]
     bad = {name for _, name, row in found if broken(row)}
     models, less = _facets.largest([n for n, code in many if not code], len(LOOKS), "line", bad)
     codes = {name for name, code in many if code}
@@ -160,7 +164,7 @@ def sort(rows: Sequence[Row], view: View) -> tuple[Panels, list[str]]:
     gathered: dict[str, dict[tuple[str, bool], dict[float, list[Row]]]] = {p: {} for p in panels}
     for panel, name, row in found:
         if name in kept:
-            line = gathered[panel].setdefault((name, row["regime"] == "step"), {})
+            line = gathered[panel].setdefault((name, row.get("regime") == "step"), {})
             line.setdefault(value(row, view.x), []).append(row)
     mixed: set[str] = set()
     result: Panels = {}
@@ -171,12 +175,15 @@ def sort(rows: Sequence[Row], view: View) -> tuple[Panels, list[str]]:
         ):
             points = series[name, step]
             for held in points.values():
-                mixed |= set(differing(held, {view.x, *view.facet, *view.group}))
+                found_here = differing(held, {view.x, *view.facet, *view.group})
+                if not found_here and not seeds_alone(held):
+                    found_here = told_apart(held)
+                mixed |= set(found_here)
             result[panel][name, step] = Line(
                 name,
                 step,
                 {x: tuple(sorted(held, key=order)) for x, held in sorted(points.items())},
-                next(iter(points.values()))[0]["protocol"],
+                next(iter(points.values()))[0].get("protocol"),
             )
     if "model" in mixed:  # the rest follows from it
         mixed = {name for name in mixed if not name.startswith("config") and name != "init"}
@@ -197,8 +204,14 @@ def _name(columns: Sequence[str], label: str, row: Row) -> str:
 def _looks(lines: Sequence[Line], view: View) -> dict[str, Look | Mark]:
     """Return looks by label: protocols are marks where they are named, all else is lines."""
     named = MACHINE in view.group
+    apart = view.x in OUTCOMES
     models = list(dict.fromkeys(x.label for x in lines if x.protocol is None or not named))
     looks: dict[str, Look | Mark] = dict(zip(models, LOOKS * 2, strict=False))
+    if apart:
+        looks = {
+            name: Mark(look.marker, True, look.grow, look.colour)
+            for name, look in zip(models, LOOKS * 2, strict=False)
+        }
     if named:
         looks.update(marks(protocols(lines)))
     return looks
@@ -207,7 +220,10 @@ def _looks(lines: Sequence[Line], view: View) -> dict[str, Look | Mark]:
 def _panel(axes: Axes, lines: Sequence[Line], looks: Mapping[str, Look | Mark], view: View) -> None:
     _walls(axes, lines, looks, view)
     for line in drawing_order(lines):
-        mean_and_seeds(axes, line, looks[line.label], view.y, 1, band=True)
+        look = looks[line.label]
+        if isinstance(look, Mark) and line.step:  # open, as the points of a dashed line are
+            look = replace(look, filled=False)
+        mean_and_seeds(axes, line, look, view.y, 1, band=view.x not in OUTCOMES)
     ring(
         axes,
         [
@@ -232,6 +248,11 @@ def chance(rows: Sequence[Row], y: str) -> float | None:
     return level if level is None or y != "error" else 1 - level
 
 
+def walled(view: View) -> bool:
+    """Tell whether a limit of success has a place in a figure."""
+    return view.y in (*SUCCESSES, "error") and view.x not in OUTCOMES
+
+
 def walls(lines: Sequence[Line], y: str) -> list[dict[float, float]]:
     """Return for each line the ball limit by x, where every row there has the same."""
     found = []
@@ -248,7 +269,7 @@ def _walls(axes: Axes, lines: Sequence[Line], looks: Mapping[str, Look | Mark], 
 
     Between the points it is not known to this figure: a thin line leads the eye.
     """
-    if view.y not in (*SUCCESSES, "error"):
+    if not walled(view):
         return
     every = walls(lines, view.y)
     merged: dict[float, set[float]] = {}
@@ -283,9 +304,6 @@ def _wall(colour: str, shared: bool) -> dict[str, Any]:
     }
 
 
-_WIDE = 50  # the quotient of values beyond which an axis counts in decades
-
-
 def _scale(panels: Sequence[Axes], lines: Sequence[Line], view: View) -> None:
     """Lay out the axes, which all panels share."""
     axes = panels[0]
@@ -313,6 +331,7 @@ def _scale(panels: Sequence[Axes], lines: Sequence[Line], view: View) -> None:
     if view.y in (*SUCCESSES, "error"):
         level = chance(rows, view.y)
         values += [] if level is None else [level]
+    if walled(view):
         values += [w for known in walls(lines, view.y) for w in known.values()]
     low, high = min(values), max(values)
     if view.y not in (*SUCCESSES, "error") and 0 < _WIDE * low <= high:
@@ -328,22 +347,31 @@ def _scale(panels: Sequence[Axes], lines: Sequence[Line], view: View) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
 
 
+def _neutral(view: View, regime: str) -> Look | Mark:
+    """Return the look of a regime in no line's colour."""
+    if view.x in OUTCOMES:
+        return Mark("o", filled=regime != "step")
+    return Look(BLACK, "o", (3.0, 1.4))
+
+
 def _handles(lines: Sequence[Line], view: View) -> list[Artist]:
     """Explain all but the lines."""
-    size, neutral = unit(), Look(BLACK, "o", (3.0, 1.4))
-    rows = rows_of(lines)
+    size, rows = unit(), rows_of(lines)
     found: list[Artist] = []
-    regimes: Collection[Any] = {row["regime"] for row in rows} - {None}
+    regimes: Collection[Any] = {row.get("regime") for row in rows} - {None}
     if len(regimes) > 1 or "step" in regimes:
         found += [
-            Line2D([], [], color=BLACK, label=name, **stroke(neutral, name == "step"))
+            Line2D([], [], color=BLACK, label=name, **stroke(_neutral(view, name), name == "step"))
             for name in sorted(regimes)
         ]
-    if any(len(held) > 1 for line in lines for held in line.rows.values()):
-        found.append(Patch(color=GREY, alpha=0.3, lw=0, label="range over seeds"))
+    many = any(len(held) > 1 for line in lines for held in line.rows.values())
+    if many and view.x not in OUTCOMES:
+        alone = all(seeds_alone(held) for line in lines for held in line.rows.values())
+        over = "seeds" if alone else "rows"
+        found.append(Patch(color=GREY, alpha=0.3, lw=0, label=f"range over {over}"))
     if view.y in ("success", "error"):
-        found += interval_handles(row["interval_level"] for row in rows)
-    if view.y in (*SUCCESSES, "error") and any(walls(lines, view.y)):
+        found += interval_handles(row.get("interval_level") for row in rows)
+    if walled(view) and any(walls(lines, view.y)):
         found.append(
             Line2D([], [], label="ball limit at the points measured", **_wall(BLACK, True))
         )

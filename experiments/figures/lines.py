@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from statebound.experiments.columns import ORDER
 from statebound.experiments.figures import _xy
 from statebound.experiments.figures._columns import NOTHING, Choices, Row
 
-_UNKNOWN = dict.fromkeys(ORDER)  # rows of other verbs than `measure` have other columns
 TAKES = ("x", "y", "group", "facet")
 
 
@@ -27,7 +25,6 @@ def make(
     UsageError
         When a column is not there or holds no numbers.
     """
-    rows = [_UNKNOWN | row for row in rows]
     view = _xy.View("state_bits", "success").chosen(choices)
     shown = {view.x, *view.group}
     if not view.facet:

@@ -21,7 +21,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from statebound.experiments.curves import Curves
 from statebound.experiments.figures import _facets, _maps
-from statebound.experiments.figures._columns import NOTHING, Choices, Row, check, say, value
+from statebound.experiments.figures._columns import NOTHING, Choices, Row
 from statebound.experiments.figures._lines import labelled, order, select
 from statebound.experiments.figures._pieces import (
     broken,
@@ -75,8 +75,12 @@ def make(
             figure.suptitle(f"Success on {kept[0]['problem']} over n and M")
         else:
             axes[0].set_title(f"Success on {kept[0]['problem']}: {next(iter(panels))}")
-        drawn = [_panel(each, held, norm) for each, held in zip(axes, panels.values(), strict=True)]
-        _scale(axes, panels, curves)
+        across = _maps.edges([row["n"] for row in shown])
+        drawn = [
+            _panel(each, held, norm, across)
+            for each, held in zip(axes, panels.values(), strict=True)
+        ]
+        _scale(axes, panels, curves, across)
         _facets.label(axes, "n", "state bits M")
         _maps.bar(figure, axes, norm, "success probability")
         handles: list[Artist] = [
@@ -98,8 +102,8 @@ def make(
 def sort(rows: Sequence[Row], choices: Choices) -> tuple[dict[str, Panel], list[str]]:
     """Return for each panel the rows of each (n, M), and notes on what is left out."""
     if choices.facet:
-        check(rows, choices.facet, "facet")
-        named = [(say(choices.facet, value(row, choices.facet)), row) for row in rows]
+        choices.check_panels(rows)
+        named = [(choices.panel(row), row) for row in rows]
     else:
         named = [
             (f"{label}, step" if row["regime"] == "step" else label, row)
@@ -115,26 +119,31 @@ def sort(rows: Sequence[Row], choices: Choices) -> tuple[dict[str, Panel], list[
 
 
 def _panel(
-    axes: Axes, held: Panel, norm: Normalize
+    axes: Axes,
+    held: Panel,
+    norm: Normalize,
+    across: Mapping[float, tuple[float, float]],
 ) -> tuple[dict[tuple[float, float], float], dict[tuple[float, float], tuple[float, ...]]]:
     cells = {
         at: float(np.mean([row["success"] for row in sorted(rows, key=order)]))
         for at, rows in held.items()
     }
-    across = _maps.edges([n for n, _ in held])
     sides: dict[tuple[float, float], tuple[float, ...]] = {}
-    for n, ends in across.items():
+    for n in dict.fromkeys(n for n, _ in held):
         up = _maps.edges([m for other, m in held if other == n])
-        sides |= {(n, m): (*ends, *up[m]) for m in up}
+        sides |= {(n, m): (*across[n], *up[m]) for m in up}
     _maps.draw(axes, cells, sides, norm)
     ring(axes, [at for at, rows in held.items() if any(broken(row) for row in rows)])
     return cells, sides
 
 
-def _scale(axes: Sequence[Axes], panels: Mapping[str, Panel], curves: Curves) -> None:
-    places = [at for held in panels.values() for at in held]
-    across = _maps.edges([n for n, _ in places])
-    top = max(m for _, m in places)
+def _scale(
+    axes: Sequence[Axes],
+    panels: Mapping[str, Panel],
+    curves: Curves,
+    across: Mapping[float, tuple[float, float]],
+) -> None:
+    top = max(m for held in panels.values() for _, m in held)
     left, right = min(a for a, _ in across.values()), max(b for _, b in across.values())
     for each in axes:
         for at, points in enumerate(curves.values()):

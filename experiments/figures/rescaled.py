@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from statebound.errors import UsageError
 from statebound.experiments.curves import Curves
 from statebound.experiments.figures import _facets
-from statebound.experiments.figures._columns import NOTHING, Choices, Row, check, plural, say, value
+from statebound.experiments.figures._columns import NOTHING, Choices, Row, plural
 from statebound.experiments.figures._lines import Line, labelled, order, select
 from statebound.experiments.figures._pieces import (
     RATE,
@@ -77,8 +77,7 @@ def make(
         When there are no rows, none with independent answers, or no such column.
     """
     kept, notes = select(rows, sizes=True)
-    if choices.facet:
-        check(kept, choices.facet, "facet")
+    choices.check_panels(kept)
     walled = [row for row in kept if row["effective_n"]]
     if not walled:
         raise UsageError(
@@ -91,10 +90,7 @@ def make(
     sizes, more = _facets.largest([row["n"] for row in kept], len(LOOKS), "n", bad_n)
     notes += more
     kept = [row for row in kept if row["n"] in sizes]
-    pairs = [
-        (say(choices.facet, value(row, choices.facet)) if choices.facet else label, row)
-        for label, row in labelled(kept)
-    ]
+    pairs = [(choices.panel(row) if choices.facet else label, row) for label, row in labelled(kept)]
     bad = {name for name, row in pairs if broken(row)}
     names, more = _facets.largest([name for name, _ in pairs], _facets.MOST, "panel", bad)
     looks = dict(zip(sizes, LOOKS, strict=False))
@@ -178,7 +174,7 @@ def _scale(axes: Axes, lines: Sequence[Line], right: float) -> None:
     low = min(values + chances)
     axes.set(xlim=(-0.02 * right, right), ylim=(low - 0.06 * (1 - low), 1 + 0.03 * (1 - low)))
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
 
 
 def _handles(

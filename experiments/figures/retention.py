@@ -17,15 +17,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from statebound.errors import UsageError
 from statebound.experiments.figures import _facets, _maps
-from statebound.experiments.figures._columns import (
-    NOTHING,
-    Choices,
-    Row,
-    check,
-    plural,
-    say,
-    value,
-)
+from statebound.experiments.figures._columns import NOTHING, Choices, Row, plural
 from statebound.experiments.figures._lines import labelled, order, select
 from statebound.experiments.figures._pieces import (
     broken,
@@ -52,8 +44,7 @@ def make(
         When no row knows what its message tells about each position.
     """
     kept, notes = select(rows)
-    if choices.facet:
-        check(kept, choices.facet, "facet")
+    choices.check_panels(kept)
     exact = [row for row in kept if row[_KEY] is not None]
     if not exact:
         raise UsageError(
@@ -66,7 +57,7 @@ def make(
         out = plural(len(kept) - len(exact), "row")
         notes.append(f"{out} without {_KEY} (sampled, or too many queries) left out")
     if choices.facet:
-        pairs = [(say(choices.facet, value(row, choices.facet)), row) for row in exact]
+        pairs = [(choices.panel(row), row) for row in exact]
     else:
         pairs = [
             (f"{label}, step" if row["regime"] == "step" else label, row)

@@ -51,7 +51,7 @@ def shard(tasks: Sequence[Task], part: str | None) -> list[Task]:
     if part is None:
         return list(tasks)
     first, _, second = part.partition("/")
-    if not (first.isdigit() and second.isdigit() and 1 <= int(first) <= int(second)):
+    if not (first.isdecimal() and second.isdecimal() and 1 <= int(first) <= int(second)):
         raise UsageError("shard", part, "must be i/N with i in 1..N", "pass 1/3, say")
     return list(tasks[int(first) - 1 :: int(second)])
 
@@ -93,8 +93,10 @@ def collect(
     StateboundError
         When a line cannot be written, or lines in the folder disagree.
     """
-    names = {task.id for task in mine}
-    held = results.hold(writer.folder, lambda held: names & held.facts.keys())
+    held = results.hold(
+        writer.folder,
+        lambda held: {task.id for task in mine if not is_finished(held, task, stop)},
+    )
     done = sum(is_finished(held, task, stop) for task in mine)
     found = Collected(tasks=len(mine))
     progress(done, len(mine), f"{done} of {len(mine)} already measured")
@@ -108,6 +110,7 @@ def collect(
         ]
         if not items:
             break
+        done = sum(is_finished(held, task, stop) for task in mine)  # some rows were derived
         open_items = Counter(item.task.id for item in items)
         with closing(run(items)) as outcomes:  # type: ignore[type-var]
             for item, outcome in outcomes:

@@ -12,6 +12,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,14 +53,14 @@ def combine(folders: Sequence[Path], out: Path) -> dict[str, Any]:
         for path in sorted(folder.glob("rows-*.jsonl")):
             for key, place, line in _lines(path):
                 read += 1
-                known = places.setdefault(key, place)
-                if known.digest != place.digest:
-                    _disagree(known, line, folder)
+                known = places.get(key)
+                if known is None or (known.digest != place.digest and _is_first(line, known)):
+                    places[key] = place
     configs = {canonical(record["config"]): record["config"] for record in records}
     config = records[0]["config"] if len(configs) == 1 else _joined(configs)
     record = {"schema": results.SCHEMA, "config": config}
     record |= results.provenance(["combine", *map(str, folders)])
-    record["from"] = [str(folder) for folder in folders]
+    record["from"] = [_origin(folder) for folder in folders]
     try:
         out.mkdir(parents=True)
         results.write_atomically(out / results.RUN_FILE, json.dumps(record, indent=2) + "\n")
@@ -85,6 +86,15 @@ def combine(folders: Sequence[Path], out: Path) -> dict[str, Any]:
     }
 
 
+def _origin(folder: Path) -> dict[str, Any]:
+    """Return a folder with the records of who wrote there."""
+    records = []
+    for path in sorted(folder.glob("run*.json")):
+        with suppress(OSError, ValueError):
+            records.append({k: v for k, v in json.loads(path.read_text()).items() if k != "config"})
+    return {"folder": str(folder), "runs": records}
+
+
 def _joined(configs: dict[str, Any]) -> dict[str, Any]:
     return {"verb": "combine", "configs": [configs[text] for text in sorted(configs)]}
 
@@ -96,7 +106,7 @@ def _lines(path: Path) -> Iterator[tuple[Key, _Place, bytes]]:
             line = raw.rstrip(b"\n")
             try:
                 yield _key(line), _Place(path, at, hashlib.sha256(line).digest()), line
-            except (ValueError, KeyError, TypeError, RecursionError):
+            except results.NO_LINE:
                 warnings.warn(
                     f"{path}:{number}: a torn line is skipped", TornLineWarning, stacklevel=3
                 )
@@ -121,8 +131,23 @@ def _line(place: _Place) -> bytes:
         return file.readline().rstrip(b"\n")
 
 
-def _disagree(known: _Place, line: bytes, where: Path) -> None:
-    """Say how two lines differ, unless only in what is no result."""
-    held = Held()
-    held.add(json.loads(_line(known)), where)
-    held.add(json.loads(line), where)
+def _is_first(line: bytes, known: _Place) -> bool:
+    """Whether a line goes before one that says the same in other words, or that is damaged.
+
+    Raises
+    ------
+    StateboundError
+        When they disagree.
+    """
+    held, other = Held(), _line(known)
+    sound = [_take(held, each, known.path) for each in (other, line)]
+    return sound[1] and (not sound[0] or line < other)
+
+
+def _take(held: Held, line: bytes, path: Path) -> bool:
+    try:
+        held.add(json.loads(line), path)
+    except results.NO_LINE:
+        warnings.warn(f"{path}: a damaged line is skipped", TornLineWarning, stacklevel=4)
+        return False
+    return True

@@ -9,6 +9,7 @@ taken for a rate, and the combination left out, with a note, for an exact total.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -34,7 +35,7 @@ def axes(grid: Mapping[str, Any]) -> Axes:
     Raises
     ------
     UsageError
-        When a value is no number, text, or list of them.
+        When a value is no finite number, text, or list of them.
     """
     found: Axes = {}
     for key, value in grid.items():
@@ -47,6 +48,8 @@ def axes(grid: Mapping[str, Any]) -> Axes:
         for each in listed:
             if not isinstance(each, bool | int | float | str):
                 raise UsageError(key, each, "must be a number or a text", "nest no lists")
+            if isinstance(each, float) and not math.isfinite(each):
+                raise UsageError(key, each, "must be finite", "write a number")
         found[key] = [spelt for each in listed for spelt in _spelt(key, each)]
     return found
 
@@ -174,6 +177,8 @@ def _sized(
     if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
         raise UsageError(key, value, "must be a number above 0", "pass 0.5 or 16")
     total = value
+    if key == "total_bits" and not isinstance(value, int):
+        raise UsageError(key, value, "must be a whole number", "pass 16, or use rate")
     if key == "rate":
         structure = request.make_problem().structure
         if not structure.walled:

@@ -6,7 +6,7 @@ be there: so it is the same for any number of workers, and after any interruptio
 
 from __future__ import annotations
 
-from typing import Any
+import json
 
 from statebound.errors import StateboundError
 from statebound.experiments import blocks
@@ -30,9 +30,9 @@ def in_order(held: Held, task: str, stop: Stop) -> list[Counts]:
     return counted
 
 
-def _counts(data: dict[str, Any], task: str) -> Counts:
+def _counts(text: str, task: str) -> Counts:
     try:
-        return Counts.from_plain(data)
+        return Counts.from_plain(json.loads(text))
     except ValueError as error:
         raise StateboundError(f"a block of task {task} is damaged ({error})") from error
 

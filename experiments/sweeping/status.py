@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +9,13 @@ from statebound.experiments import blocks, results
 from statebound.experiments.results import Held
 from statebound.experiments.sweeping import samples
 from statebound.experiments.sweeping.collect import is_finished
-from statebound.experiments.sweeping.sweep import made
 from statebound.experiments.sweeping.task import MEASURE, Stop, Task
 
 
 def status(folder: Path) -> dict[str, Any]:
     """Return how far a folder is, as a JSON-able record.
 
-    ``tasks``, ``left`` and ``blocks_left`` are None where the folder does not say what was
-    wanted in all.
+    ``tasks`` and ``left`` are None where the folder does not say what was wanted in all.
 
     Raises
     ------
@@ -26,31 +23,22 @@ def status(folder: Path) -> dict[str, Any]:
         When the folder holds no results, or lines disagree.
     """
     run = results.read_run(folder)
-    held = results.hold(folder, lambda held: held.facts.keys())
+    held = results.hold(folder, lambda _: ())
     writers = len(list(folder.glob("rows-*.jsonl")))
     rows = sum(len(held.best(task)) for task in held.rows)
-    found: dict[str, Any] = {
+    tasks = run["config"].get("tasks")
+    tasks = tasks if type(tasks) is int else None
+    return {
         "folder": str(folder),
         "verb": run["config"].get("verb"),
         "writers": writers,
         "rows": rows,
         "samples_begun": len(held.facts.keys() - held.rows.keys()),
         "broken": sum(bool(row.get("leak")) for task in held.rows for row in held.best(task)),
-        "tasks": None,
+        "tasks": tasks,
         "finished": len(held.rows),
-        "left": None,
+        "left": None if tasks is None else tasks - len(held.rows),
     }
-    tasks = _tasks(run["config"])
-    if tasks is not None:
-        there = sum(task.id in held.rows for task in tasks)
-        found |= {"tasks": len(tasks), "finished": there, "left": len(tasks) - there}
-    return found
-
-
-def _tasks(config: dict[str, Any]) -> Sequence[Task] | None:
-    if config.get("verb") != "sweep":
-        return None
-    return made({"kind": config["kind"], "grid": config["grids"]}, "sweep").expanded[0]
 
 
 def progress(held: Held, task: Task, stop: Stop) -> dict[str, Any]:

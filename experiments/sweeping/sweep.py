@@ -63,8 +63,7 @@ class Drawing:
             raise UsageError(
                 "figure", kind, "is not a known figure", f"choose from {', '.join(KINDS)}"
             )
-        group = tuple(part for part in held.get("group", "").split(",") if part)
-        choices = Choices(held.get("x"), held.get("y"), group, held.get("facet"))
+        choices = Choices.of(**{key: held.get(key) for key in ("x", "y", "group", "facet")})
         where = tuple((column, str(value)) for column, value in held.get("where", {}).items())
         return cls(kind, choices, where, held.get("name", kind))
 
@@ -102,11 +101,17 @@ class Sweep:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """What names the results: all but the rule by which samples stop."""
+        """What names the results: all but the rule by which samples stop.
+
+        The digest is of the tasks, and so of what is in the files that they name.
+        """
+        tasks = self.expanded[0]
         return {
             "verb": "sweep",
             "kind": self.kind,
             "grids": list(self.grids),
+            "tasks": len(tasks),
+            "digest": results.digest([task.id for task in tasks]),
             "version": __version__,
         }
 
@@ -121,10 +126,12 @@ class Sweep:
         return Path("results") / f"{self.name}-{results.digest(self.config)[:10]}"
 
     def plain(self) -> dict[str, Any]:
-        """Return the sweep as its file could say it."""
+        """Return the sweep as its file could say it, with nothing left to resolve."""
         made: dict[str, Any] = {"title": self.title, "question": self.question, "kind": self.kind}
         made["stop"] = {k: v for k, v in asdict(self.stop).items() if v is not None}
-        made["grid"] = list(self.grids)
+        made["grid"] = [
+            {k: v if len(v) > 1 else v[0] for k, v in each.items()} for each in self.grids
+        ]
         made["figure"] = [figure.plain() for figure in self.figures]
         return {k: v for k, v in made.items() if v}
 
@@ -156,6 +163,8 @@ def read(where: str, *, quick: bool = False) -> Sweep:
         ) from error
     except ValueError as error:
         raise UsageError("sweep", where, f"is not TOML ({error})", "mend the file") from error
+    except RecursionError as error:
+        raise UsageError("sweep", where, "is nested too deeply", "mend the file") from error
     return made(held, path.stem, quick=quick)
 
 
@@ -185,13 +194,7 @@ def made(held: Mapping[str, Any], name: str, *, quick: bool = False) -> Sweep:
         raise UsageError("grid", None, "is missing", "add a table [[grid]]")
     stop = _stop(held.get("stop", {}))
     if quick:
-        table = dict(_table(held, "quick"))
-        stop = _stop(asdict(stop) | dict(table.pop("stop", {})))
-        smaller = grid.axes(table)
-        for key in smaller:
-            if not any(key in each for each in grids):
-                raise UsageError("quick", key, "is in no grid", "drop it")
-        grids = [each | {k: v for k, v in smaller.items() if k in each} for each in grids]
+        grids, stop = _smaller(held, grids, stop)
     texts = {key: held.get(key, "") for key in ("title", "question")}
     for key, value in [*texts.items(), ("kind", held.get("kind", MEASURE))]:
         if not isinstance(value, str):
@@ -230,18 +233,30 @@ def overridden(
 
 
 def _values(text: str) -> list[Any]:
-    """Return the parts of a list, each a number if it can be, else text."""
+    """Return the parts of a list, each what it would be in a file without quotes, else text."""
     found: list[Any] = []
     for part in text.split(","):
-        value: Any = part.strip()
-        for number in (int, float):
-            try:
-                value = number(value)
-                break
-            except ValueError:
-                continue
-        found.append(value)
+        try:
+            found.append(tomllib.loads(f"value = {part}")["value"])
+        except ValueError:
+            found.append(part.strip())
     return found
+
+
+def _smaller(
+    held: Mapping[str, Any], grids: list[grid.Axes], stop: Stop
+) -> tuple[list[grid.Axes], Stop]:
+    """Return grids and rule with what the table ``quick`` says instead."""
+    if "quick" not in held:
+        raise UsageError("quick", None, "this sweep has no table [quick]", "drop --quick")
+    quick = dict(_table(held, "quick"))
+    stop = _stop(asdict(stop) | _table(quick, "stop"))
+    quick.pop("stop", None)
+    smaller = grid.axes(quick)
+    for key in smaller:
+        if not any(key in each for each in grids):
+            raise UsageError("quick", key, "is in no grid", "drop it")
+    return [each | {k: v for k, v in smaller.items() if k in each} for each in grids], stop
 
 
 def _stop(held: Any) -> Stop:

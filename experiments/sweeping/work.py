@@ -8,7 +8,6 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,24 +63,21 @@ Outcome = list[Line] | Failure
 
 
 def work(item: Item) -> Outcome:
-    """Do an item; what goes wrong with it is returned, not raised."""
+    """Do an item; what goes wrong with it is returned, not raised, whatever it is."""
     claim = None if item.claim is None else Path(item.claim)
-    if claim is not None:
-        claim.touch()
     try:
+        if claim is not None:
+            claim.touch()
         with threads.serial_algebra():
             return _lines(item)
-    except (StateboundError, MemoryError, OSError, ArithmeticError, ValueError) as error:
-        return Failure(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    except StateboundError as error:
+        return Failure(str(error))
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (users' own code runs in there)
+        return Failure(" ".join([f"{type(error).__name__}:", *str(error).split()]).strip(":"))
     finally:
         if claim is not None:
-            claim.unlink(missing_ok=True)
-
-
-def work_apart(item: Item) -> Outcome:
-    """Do an item in a process of its own kind: one thread, deaf to ctrl-C, dies with its parent."""
-    _settle_in()
-    return work(item)
+            with suppress(OSError):
+                claim.unlink(missing_ok=True)
 
 
 def work_on_cluster(item: Item) -> Outcome:
@@ -90,12 +86,11 @@ def work_on_cluster(item: Item) -> Outcome:
     return work(item)
 
 
-@lru_cache(maxsize=1)
-def _settle_in() -> None:
+def settle_in(parent: int) -> None:
+    """Make this process a worker: one thread, deaf to ctrl-C, dying with its parent."""
     threads.pin()
     with suppress(ValueError):  # not the main thread: then no signal arrives here
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -6,8 +6,12 @@ it but what it was at: that is tried again alone, and given up after `DEATHS` de
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +21,13 @@ from statebound.experiments.sweeping.work import (
     Failure,
     Item,
     Outcome,
+    settle_in,
     work,
-    work_apart,
     work_on_cluster,
 )
 
 DEATHS = 3
+IDLE_DEATHS = 8  # in a row, of workers that had begun nothing
 
 Notice = Callable[[str], None]
 Run = Callable[[Sequence[Item]], Iterator[tuple[Item, Outcome]]]
@@ -47,45 +52,76 @@ def beside(jobs: int, notice: Notice) -> Run:
 def _survive(
     items: Sequence[Item], jobs: int, folder: Path, notice: Notice
 ) -> Iterator[tuple[Item, Outcome]]:
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
+    from joblib.externals.loky.process_executor import BrokenProcessPool
 
     left = {i: replace(item, claim=str(folder / str(i))) for i, item in enumerate(items)}
     deaths = dict.fromkeys(left, 0)
     alone: list[int] = []
+    idle = 0
     while left:
         batch = [alone.pop()] if alone else list(left)
         try:
             for number, outcome in _parallel([(i, left[i]) for i in batch], jobs):
+                idle = 0
                 del left[number]
                 yield items[number], outcome
-        except TerminatedWorkerError:
+        except BrokenProcessPool as error:
             claimed = [i for i in batch if i in left and Path(left[i].claim or "").exists()]
+            idle = 0 if claimed else idle + 1
+            if idle == IDLE_DEATHS:
+                raise StateboundError(
+                    f"workers die before they begin ({error}); use fewer --jobs, or 1 to measure "
+                    "in this process"
+                ) from error
             for number in claimed:
                 Path(left[number].claim or "").unlink(missing_ok=True)
-                deaths[number] += 1
-                if len(batch) == 1 and deaths[number] >= DEATHS:
-                    reason = f"its worker died {deaths[number]} times (killed, or out of memory)"
-                    del left[number]
-                    yield items[number], Failure(reason)
-                else:
+                deaths[number] += len(batch) == 1 or not deaths[number]
+                if deaths[number] < DEATHS:
                     notice(f"a worker died at {items[number].task.label}: it is tried again")
                     alone.append(number)
-            if not claimed:
-                notice("a worker died between two tasks: going on with another")
+                    continue
+                reason = f"its worker died {DEATHS} times (killed, or out of memory)"
+                task = items[number].task.id
+                for other in [i for i in left if items[i].task.id == task]:
+                    del left[other]
+                    yield items[other], Failure(reason)
+            alone = [number for number in alone if number in left]
 
 
 def _parallel(items: Sequence[tuple[int, Item]], jobs: int) -> Iterator[tuple[int, Outcome]]:
     import joblib
 
-    with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
+    about: Any = {"initializer": settle_in, "initargs": (os.getpid(),)}
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=1, **about):
         pool = joblib.Parallel(
             n_jobs=max(2, jobs), return_as="generator_unordered", batch_size=1, pre_dispatch=jobs
         )
-        yield from pool(joblib.delayed(_numbered)(number, item) for number, item in items)
+        with _interrupts_held():
+            outcomes = pool(joblib.delayed(_numbered)(number, item) for number, item in items)
+        yield from outcomes
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let ctrl-C wait; processes and threads started meanwhile never hear it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend import resource_tracker as joblibs
+
+    for tracker in (resource_tracker, joblibs):  # started later it would let ctrl-C through again
+        tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _numbered(number: int, item: Item) -> tuple[int, Outcome]:
-    return number, work_apart(item)
+    return number, work(item)
 
 
 def cluster(address: str) -> Run:
@@ -94,10 +130,12 @@ def cluster(address: str) -> Run:
     Raises
     ------
     UsageError
-        When distributed is not installed.
+        When that is no address, or distributed is not installed.
     StateboundError
         When the scheduler does not answer.
     """
+    if re.fullmatch(r"((tcp|tls|ws|wss|ucx)://)?\S+:\d+", address) is None:
+        raise UsageError("dask", address, "is no address", "pass tcp://HOST:8786, say")
     try:
         import distributed
     except ImportError as error:
@@ -121,7 +159,7 @@ def cluster(address: str) -> Run:
                 client.submit(work_on_cluster, item, pure=False, retries=DEATHS - 1): item
                 for item in items
             }
-            for future in finished(list(futures)):
+            for future in finished(list(futures), loop=client.loop):
                 item = futures.pop(future)
                 try:
                     outcome = future.result()

@@ -58,11 +58,11 @@ def factory(spec: str, argument: str, group: str | None = None) -> Callable[...,
         sys.path.insert(0, "")
     try:
         module = importlib.import_module(module_name)
-    except (ImportError, SyntaxError, ValueError, TypeError) as error:  # ":f", ".relative:f"
+    except Exception as error:  # a user's module may raise anything; ":f" is a ValueError
         raise UsageError(
             argument,
             spec,
-            f"module {module_name} cannot be imported ({error})",
+            f"module {module_name} cannot be imported ({str(error) or type(error).__name__})",
             "write module:factory with a module on the import path",
         ) from error
     found = getattr(module, attribute, None)

@@ -194,7 +194,7 @@ def test_choices_that_a_figure_does_not_have_are_refused(kind: str) -> None:
         "x": Choices(x="n"),
         "y": Choices(y="success"),
         "group": Choices(group=("regime",)),
-        "facet": Choices(facet="regime"),
+        "facet": Choices(facet=("regime",)),
     }
     for option, choices in given.items():
         if option in takes:

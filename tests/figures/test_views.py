@@ -233,7 +233,7 @@ def test_drift_shows_error_as_well():
 
 
 def test_lines_draw_what_is_chosen():
-    chosen = Choices("config.units", "message_entropy", ("regime", "n"), "machine_seed")
+    chosen = Choices("config.units", "message_entropy", ("regime", "n"), ("machine_seed",))
     figure, notes = lines.make([r for r in SEVERAL if r["model"] == "gru"], "paper", chosen)
     assert notes == []
     first = panels(figure)[0]
@@ -270,6 +270,35 @@ def test_a_wall_is_drawn_only_where_all_rows_at_a_point_have_it():
     assert known == [[{2: rows[0]["wall_ball"]}], [{2: rows[1]["wall_ball"]}]]
 
 
+def test_points_stand_by_themselves_where_the_axis_is_an_outcome():
+    figure, _ = lines.make([r for r in SEVERAL if r["n"] == 8], "paper", Choices("stored_bits"))
+    shown = [line for line in panels(figure)[0].lines if "gru" in str(line.get_label())]
+    assert {line.get_linestyle() for line in shown} == {"None"}
+    assert not named(panels(figure)[0], "_ball")
+
+
+def test_rows_that_are_no_measurements_are_drawn_by_their_columns(cli, tmp_path: Path):
+    rows = [
+        {"form": form, "tokens": t, "bits": b * t}
+        for form, b in (("one", 1), ("two", 3))
+        for t in (1, 2, 4)
+    ]
+    figure, notes = lines.make(rows, "paper", Choices("tokens", "bits", ("form",)))
+    assert notes == []
+    (line,) = named(panels(figure)[0], "form = two")
+    assert places(line) == [(1, 3), (2, 6), (4, 12)]
+    doubled = [*rows, rows[0] | {"bits": 9, "where": "elsewhere"}]
+    figure, notes = lines.make(doubled, "paper", Choices("tokens", "bits", ("form",)))
+    assert "differ in where:" in notes[0]
+    assert "range over rows" in [t.get_text() for k in figure.legends for t in k.get_texts()]
+    with Writer(tmp_path / "r", {}, []) as writer:
+        for at, row in enumerate(rows):
+            writer.append(f"{at:032x}", row)
+    words = ("plot", "lines", tmp_path / "r", "--x", "tokens", "--y", "bits", "--group", "form")
+    assert cli(*words).code == 0
+    assert "so it is no result" in cli("plot", "collapse", tmp_path / "r").err
+
+
 def test_rows_without_a_value_are_left_out_and_noted():
     rows = [window(6, 2), window(6, 4, needed_bits=None)]
     assert lines.make(rows, "paper", Choices(y="needed_bits"))[1] == [
@@ -288,7 +317,7 @@ def test_a_column_that_is_not_there_lists_those_that_are(argument):
     with pytest.raises(UsageError, match="not a number"):
         lines.make(SEVERAL, "paper", Choices(**{argument: "model"}))
     with pytest.raises(UsageError, match="facet = nothing"):
-        lines.make(SEVERAL, "paper", Choices(facet="nothing"))
+        lines.make(SEVERAL, "paper", Choices(facet=("nothing",)))
 
 
 def test_more_lines_than_can_be_told_apart_are_noted_and_none_that_broke_a_limit():

@@ -15,6 +15,8 @@ from statebound.errors import UsageError
 
 Rows = Callable[..., list[dict[str, Any]]]
 
+_TYPES: dict[str, type] = {"int": int, "float": float, "str": str}
+
 
 def names() -> list[str]:
     """Return the names of the kinds."""
@@ -42,14 +44,16 @@ def check(kind: str, arguments: Mapping[str, Any]) -> None:
     Raises
     ------
     UsageError
-        When a name is unknown, missing, or a value is neither number nor text.
+        When a name is unknown, missing, or a value has the wrong type.
     """
     known = inspect.signature(load(kind)).parameters
     for name, value in arguments.items():
         if name not in known:
             raise UsageError(name, value, f"has no meaning for {kind}", f"use {', '.join(known)}")
-        if not isinstance(value, int | float | str):
-            raise UsageError(name, value, "must be a number or a text", "write lists as text")
+        declared = str(known[name].annotation)
+        kinds = [_TYPES[part] for part in declared.split(" | ") if part != "None"]
+        if type(value) not in kinds and not (float in kinds and type(value) is int):
+            raise UsageError(name, value, f"must be {declared}", "write lists as text")
     missing = [n for n, p in known.items() if p.default is p.empty and n not in arguments]
     if missing:
         raise UsageError(missing[0], None, f"is needed by {kind}", "add it to the grid")
