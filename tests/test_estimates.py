@@ -21,6 +21,7 @@ from statebound.experiments.estimates import (
     certified_bits,
     certified_bits_by_query,
     clopper_pearson,
+    confidence_sequence,
     exceeds,
 )
 
@@ -128,23 +129,79 @@ def test_constant_values() -> None:
     assert zeros.high == pytest.approx(1 - ones.low, abs=1e-12)
 
 
-def test_stakes_do_not_look_ahead() -> None:
+@pytest.mark.parametrize("watched", [False, True])
+def test_stakes_do_not_look_ahead(watched: bool) -> None:
     x = np.random.default_rng(8).random(50)
     other = x.copy()
     other[30:] = 1 - other[30:]
-    first, second = estimates._stakes(x, 3.0), estimates._stakes(other, 3.0)
+    first, second = (estimates._stakes(values, 3.0, watched) for values in (x, other))
     assert (first[:31] == second[:31]).all()
     assert (first[31:] != second[31:]).any()
 
 
+def test_watched_stakes_do_not_know_how_many_values_come() -> None:
+    x = np.random.default_rng(8).random(50)
+    for n in (1, 2, 20):
+        assert (estimates._stakes(x[:n], 3.0, True) == estimates._stakes(x, 3.0, True)[:n]).all()
+    assert (estimates._stakes(x[:20], 3.0, False) != estimates._stakes(x, 3.0, False)[:20]).any()
+
+
+@pytest.mark.parametrize("law", sorted(LAWS))
+def test_a_confidence_sequence_covers_at_all_times(law: str) -> None:
+    """Whoever stops at the worst moment of all is still right as often as the level says.
+
+    The mean is outside at some time if a bettor on either side ever refutes it.
+    """
+    mean, draw = LAWS[law]
+    generator = np.random.default_rng(20_240_502)
+    runs, level, missed = 1500, 0.9, 0
+    for _ in range(runs):
+        x = draw(generator)
+        above = exceeds(x, mean, (1 - level) / 2, watched=True)
+        missed += above or exceeds(1 - x, 1 - mean, (1 - level) / 2, watched=True)
+    assert not too_many(missed, runs, level)
+
+
+def test_one_who_stops_when_the_mean_is_outside() -> None:
+    """The same through the interval itself, looked at as often as a sweep looks."""
+    mean, draw = LAWS["block means"]
+    generator = np.random.default_rng(4)
+    runs, level, missed, narrow = 150, 0.9, 0, 0
+    for _ in range(runs):
+        x = draw(generator)
+        refuted = False
+        for n in (1, 2, 4, 8, 16, 32, 64, 128):
+            found = confidence_sequence(x[:n], level)
+            outside = not found.low <= mean <= found.high
+            refuted = refuted or outside
+            sides = [exceeds(x[:n], mean, 0.05, watched=True)]
+            sides.append(exceeds(1 - x[:n], 1 - mean, 0.05, watched=True))
+            assert outside <= any(sides)  # else it was widened to hold its own mean
+        missed += refuted
+        half = 0.35 * (found.high - found.low) / 2
+        narrow += abs(found.best - mean) > half
+    assert not too_many(missed, runs, level)
+    assert too_many(narrow, runs, level)
+
+
+@pytest.mark.parametrize("n", [1024, 4096, 16384])
+def test_a_confidence_sequence_costs_a_little_width(n: int) -> None:
+    x = np.random.default_rng(3).binomial(64, 0.8, n) / 64
+    plain, watched = betting_interval(x), confidence_sequence(x)
+    ratio = (watched.high - watched.low) / (plain.high - plain.low)
+    assert 1.0 < ratio < 1.5
+    assert watched.low < 0.8 < watched.high
+
+
 def test_the_capital_is_a_martingale() -> None:
     """Summed over all sequences of a fair coin the final capital is exactly 1 on average."""
-    n, capital = 10, 0.0
-    for bits in product((0.0, 1.0), repeat=n):
-        x = np.array(bits)
-        played = np.minimum(estimates._stakes(x, 2.0), estimates.CAP / 0.5)
-        capital += float(np.prod(1 + played * (x - 0.5)))
-    assert capital / 2**n == pytest.approx(1, abs=1e-12)
+    for n, watched in ((10, False), (9, True)):
+        capital = 0.0
+        for bits in product((0.0, 1.0), repeat=n):
+            x = np.array(bits)
+            played = np.minimum(estimates._stakes(x, 2.0, watched), estimates.CAP / 0.5)
+            capital += float(np.prod(1 + played * (x - 0.5)))
+        assert capital / 2**n == pytest.approx(1, abs=1e-12)
 
 
 def test_alarms_are_rare_and_come_when_due() -> None:
