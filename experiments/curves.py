@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from math import log2, pi, sin
 from typing import Any
 
 from statebound import registry
@@ -13,6 +14,7 @@ from statebound.experiments.engines import enumerate as enumeration
 from statebound.experiments.engines import sample
 from statebound.protocols.codes._word import WordCode
 from statebound.protocols.limits import report
+from statebound.protocols.limits.rate_distortion import rate_distortion
 from statebound.protocols.problem import Problem
 
 Curves = dict[str, list[tuple[int, float]]]
@@ -20,6 +22,7 @@ Curves = dict[str, list[tuple[int, float]]]
 WALLS = ("ball", "rate_distortion", "truncation")
 POINTS = 256  # a printed line shows no more
 LIMITS_POINTS = 128
+_LIMIT_POINTS = 96
 _LIMITS_WORK = 1 << 17  # values of M times n, but at least 32 values
 
 CODES = "statebound.protocols.codes"
@@ -70,6 +73,72 @@ def collapse_curves(problem: Problem, max_bits: int) -> Curves:
         raise UsageError("max_bits", max_bits, "must not be negative", "pass the largest state")
     last = max(max_bits, _all_answers(problem))
     return _walk(problem, WALLS, _even(last, POINTS))
+
+
+def cliff_curves(problem: Problem, max_bits: int) -> Curves:
+    """Return the limits of the average and of all answers at once, and chance, over state bits.
+
+    Parameters and sizes are those of `collapse_curves`.
+
+    Examples
+    --------
+    >>> from statebound.protocols.problems.index import Index
+    >>> curves = cliff_curves(Index(7), 7)
+    >>> curves["ball"][4], curves["all_correct"][4]
+    ((4, 0.875), (4, 0.125))
+    """
+    if max_bits < 0:
+        raise UsageError("max_bits", max_bits, "must not be negative", "pass the largest state")
+    last = max(max_bits, _all_answers(problem))
+    return _walk(problem, ("ball", "all_correct"), _even(last, POINTS))
+
+
+def rate_limit(alphabet: int) -> list[tuple[float, float]]:
+    """Return the rate-distortion wall of uniform queries over M / n, the same for every n.
+
+    All walls of every n are at or below it.
+
+    Examples
+    --------
+    >>> limit = rate_limit(2)
+    >>> limit[0], limit[-1]
+    ((0.0, 0.5), (1.0, 1.0))
+    """
+    whole = log2(alphabet)
+    # Denser towards both ends, where it is steep.
+    rates = [whole * sin(pi / 2 * j / _LIMIT_POINTS) ** 2 for j in range(_LIMIT_POINTS + 1)]
+    return [(rate, rate_distortion((Fraction(1),), alphabet, rate)) for rate in rates]
+
+
+def contours(problems: Iterable[Problem], levels: Iterable[float]) -> Curves:
+    """Return for each success, as text, the bits below which the ball wall forbids it, by n.
+
+    Parameters
+    ----------
+    problems
+        One problem at several sizes.
+    levels
+        Successes in (0, 1].
+
+    Returns
+    -------
+    dict
+        Level -> (n, bits) in order of n, bits being log2 of the least number of messages;
+        sizes where no wall is known are left out.
+
+    Examples
+    --------
+    >>> from statebound.protocols.problems.index import Index
+    >>> contours([Index(7), Index(3)], [0.875, 1.0])
+    {'0.875': [(3, 2.321928094887362), (7, 4.0)], '1': [(3, 3.0), (7, 7.0)]}
+    """
+    found: Curves = {f"{level:g}": [] for level in levels}
+    for problem in sorted(problems, key=lambda problem: problem.n):
+        for level, points in found.items():
+            bits = report.bits_needed(problem, level)["bits_needed"]["ball"]
+            if bits is not None:
+                points.append((problem.n, bits))
+    return found
 
 
 def limits_curves(problem: Problem, points: int = LIMITS_POINTS) -> Curves:

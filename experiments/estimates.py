@@ -170,6 +170,30 @@ def _interval(values: ArrayLike, level: float, *, watched: bool) -> Interval:
     return Interval(min(low, mean), mean, max(high, mean), level)
 
 
+def student_interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Return Student's interval for a mean: approximate, and exact for normal values.
+
+    Raises
+    ------
+    UsageError
+        When there are fewer than two values.
+
+    Examples
+    --------
+    >>> found = student_interval([1.0, 3.0])
+    >>> round(found.low, 3), found.best
+    (-10.706, 2.0)
+    """
+    from scipy.special import stdtrit
+
+    x = np.asarray(values, np.float64)
+    if len(x) < 2:
+        raise UsageError("values", len(x), "must be at least 2", "measure more pieces")
+    tail = float(stdtrit(len(x) - 1, (1.0 + _checked_level(level)) / 2.0))
+    mean, off = float(x.mean()), tail * float(x.std(ddof=1)) / math.sqrt(len(x))
+    return Interval(mean - off, mean, mean + off, level)
+
+
 def exceeds(
     values: ArrayLike, wall: float | Fraction, error: float, *, watched: bool = False
 ) -> bool:

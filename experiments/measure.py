@@ -27,9 +27,9 @@ from statebound.experiments.threads import serial_algebra
 from statebound.protocols.limits import report
 from statebound.protocols.limits.streaming import streaming_wall
 from statebound.protocols.message import Bytes
-from statebound.protocols.problem import Answers, Problem, make
+from statebound.protocols.problem import Answers, Problem, Symbols, make
 from statebound.protocols.protocol import Protocol, StreamingProtocol
-from statebound.protocols.table import is_partial
+from statebound.protocols.table import Table, is_partial
 from statebound.reductions.machine import CutMachine
 from statebound.reductions.map import Mapped
 
@@ -45,11 +45,24 @@ Answer = Callable[[Bytes, NDArray[np.int64]], Answers]
 
 
 @dataclass(frozen=True)
+class Exact:
+    """What an exact engine counted: each true value is within `error` of the one here."""
+
+    success: Fraction
+    by_query: tuple[Fraction | None, ...]
+    error: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
 class Measured:
-    """A result row, and what made a proved wall break, if anything did."""
+    """A result row, and what made a proved wall break, if anything did.
+
+    `exact` is what the row of an exact engine was derived from, where it was measured now.
+    """
 
     row: dict[str, Any]
     broken: str | None
+    exact: Exact | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,7 @@ class _Found:
     """What an exact engine found: the row's values, and what is needed to judge them."""
 
     values: dict[str, Any]
+    exact: Exact
     success: Fraction
     optimal: Fraction
     distinct: int
@@ -203,10 +217,8 @@ def whole(point: Point, rows: int) -> Measured:
     problem = protocol.problem
     if point.engine == "sample":
         assert is_partial(protocol)
-        tally = sample.count_inputs(
-            protocol, _bob_of(protocol, bob), protocol.x[len(protocol.x) // 2 :]
-        )
-        return sampled(facts(point), [blocks.Counts.of(tally, problem)], rows, problem=problem)
+        counted = count_given(point, stored_inputs(protocol))
+        return sampled(facts(point), [counted], rows, problem=problem)
     found = _exact(protocol, bob) if point.engine == "enumerate" else _automaton(protocol)
     row = facts(point) | found.values
     row["efficiency"] = _efficiency(row)
@@ -221,14 +233,33 @@ def whole(point: Point, rows: int) -> Measured:
                 "that the messages allow"
             )
     row |= {"violates_wall": broken is not None, "leak": broken}
-    return Measured(ordered(row), broken)
+    return Measured(ordered(row), broken, found.exact)
+
+
+def stored_inputs(table: Table) -> Symbols:
+    """Return the inputs that a table of some inputs is judged on: its second half."""
+    return table.x[len(table.x) // 2 :]
+
+
+def count_given(point: Point, x: Symbols) -> blocks.Counts:
+    """Count a sample on these inputs (X, length), independent and uniform, as one block."""
+    protocol, problem = point.protocol, point.protocol.problem
+    tally = sample.count_inputs(protocol, _bob_of(protocol, point.bob), x)
+    own = _own_bob(point)
+    return blocks.Counts.of(tally, problem, own and sample.count_inputs(protocol, own, x))
+
+
+def _own_bob(point: Point) -> Answer | None:
+    """Return the protocol's own Bob where a sample counts him beside another one."""
+    beside = point.bob != "model" and _quick_bob(point.protocol)
+    return point.protocol.answer if beside else None
 
 
 def counter(point: Point) -> Callable[[int, int], blocks.Counts]:
     """Return what counts a block of a sample, by its number and size."""
     protocol, seed = point.protocol, point.request.seed
     answer = _bob_of(protocol, point.bob)
-    own = protocol.answer if point.bob != "model" and _quick_bob(protocol) else None
+    own = _own_bob(point)
 
     def count(block: int, size: int) -> blocks.Counts:
         return blocks.count(protocol, answer, seed, block, size, own)
@@ -370,6 +401,7 @@ def _exact(protocol: Protocol, bob: str) -> _Found:
         right, at_once = counted.right, counted.right_at_once
     weights, totals = problem.weights, tally.totals
     fraction = share(weights, right, totals)
+    by_query = tuple(Fraction(r, t) if t else None for r, t in zip(right, totals, strict=True))
     stored = sum(tally.information) if problem.structure.independent else tally.joint_information
     values = {
         "trials": tally.inputs,
@@ -391,7 +423,8 @@ def _exact(protocol: Protocol, bob: str) -> _Found:
     }
     if not problem.structure.walled:
         values["chance"] = float(tally.chance(weights))
-    return _Found(values, fraction, tally.success(weights), tally.distinct)
+    exact = Exact(fraction, by_query)
+    return _Found(values, exact, fraction, tally.success(weights), tally.distinct)
 
 
 def _small_automaton(protocol: Protocol) -> bool:
@@ -406,10 +439,11 @@ def _automaton(protocol: Protocol) -> _Found:
     problem = protocol.problem
     assert isinstance(protocol, StreamingProtocol)
     found = automaton.run(protocol)
-    by_query = zip(problem.weights, found.success.tolist(), strict=True)
-    carried = sum((w * Fraction(s) for w, s in by_query), Fraction(0))
-    success = float(carried)
-    low = carried - Fraction(found.error)
+    by_query = tuple(Fraction(s) for s in found.success.tolist())
+    weighted = zip(problem.weights, by_query, strict=True)
+    carried = sum((w * s for w, s in weighted), Fraction(0))
+    success, error = float(carried), Fraction(found.error)
+    low = carried - error
     independent = problem.structure.independent
     index = problem.structure.index_stream
     values = {
@@ -430,7 +464,7 @@ def _automaton(protocol: Protocol) -> _Found:
         "needed_bits": blocks.needed(problem, low),
         "optimal_success": success,
     }
-    return _Found(values, low, carried, found.states)
+    return _Found(values, Exact(carried, by_query, error), low, carried, found.states)
 
 
 def _walls(protocol: Protocol, step: bool) -> dict[str, Any]:

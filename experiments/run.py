@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from statebound import __version__
-from statebound.errors import UsageError
+from statebound.errors import StateboundError, UsageError
 from statebound.experiments import results
 from statebound.experiments.engines.enumerate import refuse_if_too_large
-from statebound.experiments.measure import Measured, choose, measure
+from statebound.experiments.measure import choose
 from statebound.experiments.request import Request, subject
+from statebound.experiments.sweeping.collect import collect
+from statebound.experiments.sweeping.task import Stop, of
+from statebound.experiments.sweeping.workers import here
 from statebound.reductions import rounding as roundings
 from statebound.reductions import zoo
 from statebound.reductions.machine import REGIMES, check_quantisation, uncut
@@ -32,6 +35,7 @@ class Plan:
 
     config: dict[str, Any]
     points: tuple[tuple[str, Request], ...]
+    stop: Stop
     notes: tuple[str, ...] = ()  # what is left out, a sentence each
 
     @property
@@ -154,7 +158,8 @@ def plan(
         for point in _code_points(base, code, effective):
             points[_identity(point)] = point
     _refuse_early(list(points.values()))
-    return Plan(config, tuple(points.items()), tuple(notes))
+    config["tasks"] = len(points)
+    return Plan(config, tuple(points.items()), Stop(trials), tuple(notes))
 
 
 def _trained(base: Request, ready: list[zoo.Shipped]) -> Iterator[Request]:
@@ -212,7 +217,7 @@ def _code_points(base: Request, code: str, effective: int) -> Iterator[Request]:
 
 
 def _identity(point: Request) -> str:
-    return results.task_id(asdict(point) | {"version": __version__})
+    return of(point).id
 
 
 def _sizes(base: Request, wanted: list[int]) -> Iterator[int]:
@@ -250,31 +255,16 @@ def execute(
 
     `progress` is called with the points done, their total, and a label.
     """
-    broken: list[str] = []
+    tasks = [of(point) for _, point in planned.points]
+    held: dict[str, list[dict[str, Any]]] = {}
     with results.Writer(folder, planned.config, argv) as writer:
-        held = results.read(folder)
-        results.whole([held[task] for task, _ in planned.points if task in held], folder)
-        total = len(planned.points)
-        known = sum(task in held for task, _ in planned.points)
-        if known:
-            progress(0, total, f"{known} of {total} already measured")
-        for done, (task, point) in enumerate(planned.points):
-            label = _label(point)
-            progress(done, total, label)
-            if task in held:
-                measured = Measured(held[task], held[task]["leak"])
-            else:
-                measured = measure(point, rows=total)
-                writer.append(task, measured.row)
-                held[task] = measured.row
-            if measured.broken:
-                broken.append(f"{label}: {measured.broken}")
-        progress(total, total, "done")
-    return [held[task] for task, _ in planned.points], broken
-
-
-def _label(point: Request) -> str:
-    if point.model is None:
-        size = "" if point.state_bits is None else f" M={point.state_bits}"
-        return f"{point.protocol}{size}"
-    return f"{point.model} {point.regime}, {point.numbers} numbers"
+        known = results.hold(folder, lambda _: ())
+        for task in tasks:
+            results.whole(known.best(task.id), folder)
+        found = collect(tasks, tasks, planned.stop, writer, here, progress, keep_going=False)
+        for label, reason in found.failures.items():
+            raise StateboundError(f"{label}: {reason}")
+        known = results.hold(folder, lambda _: ())
+        held = {task.id: known.best(task.id) for task in tasks}
+    progress(len(tasks), len(tasks), "done")
+    return [row for task in tasks for row in held[task.id]], found.broken

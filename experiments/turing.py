@@ -122,34 +122,3 @@ def trace(machine: Machine, text: str, run: Run) -> list[dict[str, Any]]:
             tape[head] = symbol
             head += move
     return rows
-
-
-def words(record: dict[str, Any]) -> str:
-    """Return a record for reading: the tape at each step, then what it cost."""
-    rows, blank = record["trace"], record["blank"]
-    width = max(len(row["state"]) for row in rows)
-    left = max(len(row["left"].lstrip(blank)) for row in rows)
-    lines = []
-    before = -1
-    for row in rows:
-        if row["step"] != before + 1:
-            lines.append(f"  ... {row['step'] - before - 1} steps not shown")
-        before = row["step"]
-        near, far = row["left"][len(row["left"]) - left :], row["right"].rstrip(blank)
-        lines.append(f"{row['step']:6}  {row['state']:{width}}  {near}[{row['under']}]{far}")
-    ledger = record["ledger"]
-    fields = ", ".join(f"{name} {bits}" for name, bits in ledger["recurrent_fields"].items())
-    lines += [
-        "",
-        ledger["construction"],
-        f"tokens          {ledger['tokens_read']} read, {ledger['tokens_written']} written",
-        f"recurrent bits  {ledger['recurrent_bits']} ({fields})",
-        f"cache bits      {ledger['cache_bits']}",
-        f"parameters      {ledger['parameters']}, {ledger['nonzero']} of them not zero",
-    ]
-    lines += [
-        f"{row['what']:15} {row['measured']}, beside {row['order']} = {row['value']:.1f}: "
-        f"ratio {row['ratio']:.2f}"
-        for row in record["theorem"]
-    ]
-    return "\n".join(lines) + "\n"

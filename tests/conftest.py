@@ -26,7 +26,8 @@ hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("ci" if IN_CI else "local")
 
-WITH_ZOO = ("trained", "training")  # folders whose tests see the trained machines that are shipped
+# folders whose tests see the trained machines that are shipped
+WITH_ZOO = ("page", "trained", "training")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from statebound.experiments.cli import output
+from statebound.experiments import tables
 
 
 def words(record: Mapping[str, Any]) -> str:
@@ -51,7 +51,7 @@ def _table(rows: list[dict[str, str]], left: int = 1) -> str:
             width = max(len(name), *(len(row[name]) for row in rows))
             for row in rows:
                 row[name] = row[name].rjust(width)
-    return output.table(rows, {name: name for name in names})
+    return tables.text(rows, {name: name for name in names})
 
 
 def _from(value: int | None, bits: int) -> str:

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 INTERRUPTED = 130
 
 
-def main() -> None:
-    """Run the command line and leave with its exit code."""
-    from statebound.errors import StateboundError, UsageError
+def application() -> Any:
+    """Return the application with all its verbs."""
     from statebound.experiments.cli import (  # noqa: F401  (adds the verbs)
         audit,
         capacity,
         commands,
+        compare,
         demo,
+        explain,
+        export,
         hierarchy,
         leaderboard,
         learn,
         lists,
+        plot,
         shows,
         subject,
         sweep,
@@ -32,6 +36,14 @@ def main() -> None:
     )
     from statebound.experiments.cli.app import app
 
+    return app
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    from statebound.errors import StateboundError, UsageError
+
+    app = application()
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()

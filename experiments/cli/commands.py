@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -271,6 +271,7 @@ def run(
 ) -> int:
     """Show how success collapses when the state holds fewer bits than the input."""
     from statebound import registry
+    from statebound.experiments.cli.plot import drawn
     from statebound.experiments.run import CODES, MODELS, execute, plan
     from statebound.models._build import PACKAGE, family, growing
 
@@ -307,7 +308,7 @@ def run(
         rows, broken = execute(planned, folder, sys.argv[1:], progress)
     finally:
         progress.close()
-    figures = _plot(rows, folder / "collapse", style)
+    figures = drawn("collapse", rows, folder / "collapse", style)
     if as_json:
         record = {"folder": str(folder), "rows": len(rows), "figures": figures, "broken": broken}
         output.data(record, compact=True)
@@ -341,42 +342,6 @@ def _written(files: list[Path], notes: list[str], as_json: bool) -> int:
         output.data({"figures": [str(path) for path in files]}, compact=True)
     else:
         sys.stdout.write("".join(f"{path}\n" for path in files))
-    return 0
-
-
-def _plot(rows: list[dict[str, Any]], stem: Path, style: str, kind: str = "collapse") -> list[str]:
-    from statebound.experiments.plot import KINDS
-
-    written, notes = KINDS[kind](rows, stem, style)
-    for note in notes:
-        output.talk(f"note: {note}")
-    return [str(path) for path in written]
-
-
-@app.command()
-def plot(
-    kind: Annotated[str, typer.Argument(help="collapse, or gap.")],
-    folder: Annotated[Path, typer.Argument(help="Results folder.")],
-    *,
-    out: Annotated[Path | None, typer.Option("--out", help="Stem of the files.")] = None,
-    style: Annotated[str, typer.Option("--style", help="paper or slides.")] = "paper",
-    as_json: JSON = False,
-) -> int:
-    """Draw a figure from a results folder as PNG and SVG."""
-    from statebound.experiments.plot import KINDS
-    from statebound.experiments.results import load, whole
-
-    if kind not in KINDS:
-        raise UsageError("kind", kind, "is not a known figure", f"choose {' or '.join(KINDS)}")
-    rows = whole(load(folder), folder)
-    if not rows:
-        raise StateboundError(f"{folder}: holds no rows yet; statebound run measures some")
-    figures = _plot(rows, out or folder / kind, style, kind)
-    if as_json:
-        output.data({"figures": figures, "rows": len(rows)}, compact=True)
-    else:
-        for path in figures:
-            sys.stdout.write(f"{path}\n")
     return 0
 
 

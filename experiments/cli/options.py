@@ -62,7 +62,7 @@ QUANTISER = Annotated[
 ]
 ROUNDING = Annotated[str, typer.Option("--rounding", help=f"{_names('roundings')}.")]
 
-_MACHINE: dict[str, Any] = {
+MACHINE: dict[str, Any] = {
     "problem": PROBLEM,
     "n": N,
     "alphabet": ALPHABET,
@@ -120,14 +120,10 @@ _MACHINE: dict[str, Any] = {
         str | None, typer.Option("--encoding", help=f"{_names('encodings')} (the model's own).")
     ],
 }
-_ENGINE: dict[str, Any] = {
-    "engine": Annotated[
-        str, typer.Option("--engine", help="enumerate, automaton, sample, or auto.")
-    ],
-    "bob": BOB,
-    "trials": Annotated[int, typer.Option("--trials", help="Inputs that a sample draws.")],
-    "seed": Annotated[int, typer.Option("--seed", help="Seed of the sample.")],
-}
+ENGINE = Annotated[str, typer.Option("--engine", help="enumerate, automaton, sample, or auto.")]
+TRIALS = Annotated[int, typer.Option("--trials", help="Inputs that a sample draws.")]
+SEED = Annotated[int, typer.Option("--seed", help="Seed of the sample.")]
+_ENGINE: dict[str, Any] = {"engine": ENGINE, "bob": BOB, "trials": TRIALS, "seed": SEED}
 
 
 def parse_settings(pairs: list[str] | None) -> Settings:
@@ -181,7 +177,7 @@ def with_request(
 
     Where the problem is not required, `request` is None when none was named.
     """
-    options = _MACHINE | (_ENGINE if engine else {})
+    options = MACHINE | (_ENGINE if engine else {})
     defaults = {name: f.default for name, f in Request.__dataclass_fields__.items()}
     defaults |= {"settings": None, "precision": None, "options": None}
     must = ("problem", "n") if required else ()

@@ -7,6 +7,10 @@ import sys
 import time
 from typing import Any
 
+from statebound.experiments import tables
+
+table = tables.text
+
 
 def data(record: Any, *, compact: bool) -> None:
     """Print a record as JSON on stdout: one line, or indented for reading."""
@@ -42,30 +46,6 @@ def summary(row: dict[str, Any]) -> str:
         f"{who}: {row['state_bits']} bits{grows}, success {row['success']:.4f}{interval} "
         f"({row['bob']} Bob, {row['engine']}), {bound}"
     )
-
-
-def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:
-    """Return rows as a plain table; `columns` maps keys to headings."""
-
-    def shown(value: Any) -> str:
-        if value is None:
-            return "-"
-        if isinstance(value, float):
-            return f"{value:.4f}"
-        return str(value)
-
-    cells = [list(columns.values())] + [[shown(row[key]) for key in columns] for row in rows]
-    widths = [max(len(line[c]) for line in cells) for c in range(len(columns))]
-    numeric = [all(isinstance(r[k], int | float | None) for r in rows) for k in columns]
-    lines = []
-    for line in cells:
-        parts = [
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(line, widths, numeric, strict=True)
-        ]
-        lines.append("  ".join(parts).rstrip())
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines) + "\n"
 
 
 def duration(seconds: float) -> str:

@@ -38,14 +38,32 @@ _TEXTGEN = {
     "bits_per_character_high": "high",
 }
 
+_SMOLLM = {
+    "policy": "policy",
+    "entries": "entries",
+    "quantiser": "quantiser",
+    "bits_per_number": "bits",
+    "state_bits": "M",
+    "success": "success",
+    "success_low": "low",
+    "success_high": "high",
+}
+
 
 @app.command()
 def subject(
-    which: Annotated[str, typer.Argument(help="g2p or textgen.")],
+    which: Annotated[str, typer.Argument(help="g2p, textgen or smollm.")],
     *,
     words: Annotated[int | None, typer.Option("--words", help="g2p: words to say (1000).")] = None,
     length: Annotated[
         int | None, typer.Option("--length", help="textgen: characters to score (2560).")
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", help="smollm: prompts to answer from (40).")
+    ] = None,
+    entries: Annotated[
+        str | None,
+        typer.Option("--entries", help="smollm: entries that a head keeps, such as 16,32,48."),
     ] = None,
     bits: Annotated[
         str | None, typer.Option("--bits", help="Bits a number, such as 1,2,4 or 1..8.")
@@ -55,7 +73,8 @@ def subject(
         typer.Option("--quantiser", help="One or several by comma; floats for fp4 to fp32."),
     ] = None,
     seed: Annotated[
-        int, typer.Option("--seed", help="Of the draw of words; of coins for textgen.")
+        int,
+        typer.Option("--seed", help="Of the draw of words or prompts; of coins for textgen."),
     ] = 0,
     weights: Annotated[
         Path | None,
@@ -73,12 +92,14 @@ def subject(
     style: Annotated[str, typer.Option("--style", help="paper or slides.")] = "paper",
     as_json: JSON = False,
 ) -> int:
-    """Measure a published model whose state is sent in fewer bits: g2p-en or textgenrnn."""
+    """Measure a published model whose state is bounded: g2p-en, textgenrnn or SmolLM2."""
     for name, value, owner in (
         ("words", words, "g2p"),
         ("dictionary", dictionary, "g2p"),
         ("length", length, "textgen"),
         ("text", text, "textgen"),
+        ("trials", trials, "smollm"),
+        ("entries", entries, "smollm"),
     ):
         if value is not None and which != owner:
             raise UsageError(name, value, f"belongs to {owner}, not to {which}", f"drop --{name}")
@@ -91,7 +112,14 @@ def subject(
         given["bits"] = number_list(bits, "bits")
     if quantiser is not None:
         given["quantisers"] = tuple(quantiser.split(","))
-    record, columns = _measured(which, given, words, length, dictionary, text)
+    if trials is not None:
+        given["trials"] = trials
+    if entries is not None:
+        given["entries"] = number_list(entries, "entries")
+    if which == "smollm":
+        record, columns = _remembering(given, quiet=as_json), _SMOLLM
+    else:
+        record, columns = _measured(which, given, words, length, dictionary, text)
     if out is not None:
         from statebound.experiments.subjects.draw import draw
 
@@ -124,10 +152,29 @@ def _measured(
 
         number = LENGTH if length is None else length
         return predicting(number, text=text, **given), _TEXTGEN
-    raise UsageError("subject", which, "is not a known subject", "choose g2p or textgen")
+    raise UsageError("subject", which, "is not a known subject", "choose g2p, textgen or smollm")
+
+
+def _remembering(given: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
+    from statebound.experiments.subjects.remembering import remembering
+
+    progress = output.Progress(quiet=quiet)
+    try:
+        return remembering(told=progress, **given)
+    finally:
+        progress.close()
 
 
 def _sentence(record: dict[str, Any]) -> str:
+    if record["subject"] == "smollm":
+        told = {(row["policy"], row["gap"]): row["bits_per_token"] for row in record["again"]}
+        far = max(gap for name, gap in told if name == "full")
+        return (
+            f"smollm, {record['trials']} prompts of {record['names']} names, "
+            f"{record['tokens']} tokens, {record['content_bits']:.0f} bits to know; a passage "
+            f"that comes again after {far} tokens takes {told['full', far]:.2f} bits a token with "
+            f"all kept, {record['fresh']['bits_per_token']:.2f} if it was never read"
+        )
     whole = record["unquantised"]
     if record["subject"] == "g2p-en":
         return (

@@ -164,7 +164,8 @@ def _collect(
             found = collect(every, mine, made.stop, writer, run, bar, keep_going=keep_going)
     finally:
         bar.close()
-    figures = _draw(made, folder, style) if found.finished else []
+    rows = results.load(folder) if made.figures and found.finished else []
+    figures = _draw(made, folder, style, rows) if rows else []
     if as_json:
         record = {
             "folder": str(folder),
@@ -189,8 +190,20 @@ def _collect(
     return 1 if found.failures else 0
 
 
-def _draw(made: Any, folder: Path, style: str) -> list[str]:
-    return []
+def _draw(made: Any, folder: Path, style: str, rows: list[dict[str, Any]]) -> list[str]:
+    """Draw the figures that a sweep asks for; one that cannot be drawn yet is told of."""
+    from statebound.experiments.cli.plot import drawn
+    from statebound.experiments.figures._columns import filtered
+
+    written: list[str] = []
+    for figure in made.figures:
+        try:
+            kept = filtered(rows, figure.where)
+            stem = folder / figure.name
+            written += drawn(figure.kind, kept, stem, style, figure.choices)
+        except UsageError as error:
+            output.talk(f"note: no figure {figure.name}: {error}")
+    return written
 
 
 @app.command()

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from statebound import registry
 from statebound.errors import UsageError
-
-Row = dict[str, Any]
+from statebound.experiments.figures._columns import Row, differing, plural, say, value
 
 _PROBLEM = ("problem", "n", "effective_n", "alphabet", "query_law")
+_SIZES = ("n", "effective_n")
 # What a protocol is, by the package that holds it.
 _KINDS = {"code": "statebound.protocols.codes", "control": "statebound.protocols.controls"}
+# What follows from others that tell more.
+_SHAPE = ("state_numbers", "bits_per_number")
 # What may tell apart two lines of one model, and how a label says it.
 _VARIANTS: dict[str, Callable[[Any], str]] = {
     "bits_per_number": lambda v: f"{v} bit{'s' * (v != 1)}",
@@ -42,26 +44,28 @@ class Line:
     step
         Whether the state is quantised after every token; else once, at the handoff.
     rows
-        State bits -> the rows there, one for each machine seed.
+        State bits, or what else the axis holds -> the rows there, one for each machine seed.
     protocol
         The name of a protocol; None for a model.
     """
 
     label: str
     step: bool
-    rows: dict[int, tuple[Row, ...]]
+    rows: Mapping[Any, tuple[Row, ...]]
     protocol: str | None = None
 
-    def known(self, key: str) -> dict[int, list[float]]:
+    def known(self, key: str) -> dict[Any, list[float]]:
         """Return the values of a column that are known, by state bits."""
-        found = {m: [r[key] for r in rows if r[key] is not None] for m, rows in self.rows.items()}
+        found = {m: [value(r, key) for r in rows] for m, rows in self.rows.items()}
+        found = {m: [v for v in values if v is not None] for m, values in found.items()}
         return {m: values for m, values in found.items() if values}
 
 
-def select(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+def select(rows: Sequence[Row], sizes: bool = False) -> tuple[list[Row], list[str]]:
     """Return the rows of the one problem and size that a figure can show, and notes.
 
-    The largest group is kept; of equal ones the larger problem.
+    The largest group is kept; of equal ones the larger problem. With `sizes`, all sizes of
+    one problem are kept.
 
     Raises
     ------
@@ -70,6 +74,8 @@ def select(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     """
     if not rows:
         raise UsageError("rows", "[]", "there is nothing to draw", "measure a point first")
+    if sizes:
+        return _one_problem(rows)
     groups = Counter(tuple(row[key] for key in _PROBLEM) for row in rows)
     kept = max(groups, key=lambda group: (groups[group], group[2], str(group)))
     notes = [
@@ -82,26 +88,76 @@ def select(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     return [row for row in rows if tuple(row[key] for key in _PROBLEM) == kept], notes
 
 
-def lines(rows: Sequence[Row]) -> list[Line]:
+def _one_problem(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    keys = [key for key in _PROBLEM if key not in _SIZES]
+    groups = Counter(tuple(row[key] for key in keys) for row in rows)
+    kept = max(groups, key=lambda group: (groups[group], str(group)))
+    notes = [
+        f"{plural(count, 'row')} of {group[0]} ({group[1]} symbols, {group[2]} queries) left "
+        f"out: the figure shows {kept[0]} ({kept[1]} symbols, {kept[2]} queries)"
+        for group, count in sorted(groups.items(), key=str)
+        if group != kept
+    ]
+    return [row for row in rows if tuple(row[key] for key in keys) == kept], notes
+
+
+def lines(rows: Sequence[Row], apart: Collection[str] = ()) -> list[Line]:
     """Return the lines of rows of one problem, sorted by label, handoff before step.
 
-    Labels say only what differs among the rows of a model; the order of rows is of no
-    consequence.
+    Labels say only what differs among the rows of a model, but not what is in a column of
+    `apart`; the order of rows is of no consequence.
     """
-    varies = _varying(rows)
     found: dict[tuple[str, bool], dict[int, list[Row]]] = {}
-    for row in rows:
-        key = _label(row, varies), row["regime"] == "step"
+    for label, row in labelled(rows, apart):
+        key = label, row["regime"] == "step"
         found.setdefault(key, {}).setdefault(row["state_bits"], []).append(row)
     return [
         Line(
             label,
             step,
-            {m: tuple(sorted(held, key=_order)) for m, held in sorted(points.items())},
+            {m: tuple(sorted(held, key=order)) for m, held in sorted(points.items())},
             next(iter(points.values()))[0]["protocol"],
         )
         for (label, step), points in sorted(found.items())
     ]
+
+
+def labelled(rows: Sequence[Row], apart: Collection[str] = ()) -> list[tuple[str, Row]]:
+    """Return rows with the label of their line, which is as long as it must be.
+
+    Where two machines of one size and seed would share a label, it tells as well by which
+    of their settings they differ.
+    """
+    varies = _varying(rows)
+    plain = [(_label(row, varies, apart), row) for row in rows]
+    more = {label: _settings(plain, label, apart) for label in {label for label, _ in plain}}
+    return [
+        (", ".join([label, *(say(name, value(row, name)) for name in more[label])]), row)
+        for label, row in plain
+    ]
+
+
+def _settings(plain: Sequence[tuple[str, Row]], label: str, apart: Collection[str]) -> list[str]:
+    """Return the fewest settings, in order, that tell the machines under one label apart."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for own, row in plain:
+        if own == label:
+            place = [row.get(key) for key in (*_PROBLEM, "state_bits", "regime", "machine_seed")]
+            beside = [str(value(row, key)) for key in apart]
+            groups.setdefault((*place, *beside), []).append(row)
+    found: list[str] = []
+    while True:
+        clashes = [held for held in groups.values() if len(held) > 1]
+        names = [name for held in clashes for name in differing(held, (*found, *apart))]
+        new = next((name for name in names if name not in _SHAPE), None)
+        if new is None:
+            return found
+        found.append(new)
+        split: dict[tuple[Any, ...], list[Row]] = {}
+        for key, held in groups.items():
+            for row in held:
+                split.setdefault((*key, str(value(row, new))), []).append(row)
+        groups = split
 
 
 def models(all_lines: Iterable[Line]) -> list[Line]:
@@ -130,20 +186,20 @@ def labels(all_lines: Iterable[Line]) -> list[str]:
 
 
 def _name(row: Row) -> str:
-    if row["protocol"] is not None:
+    if row.get("protocol") is not None:
         return kind_and_name(row["protocol"])
-    named = str(row["model"]).replace("_", " ")
-    return named if row["init"] is None else f"{named}, {row['init']}"
+    named = str(row.get("model", "every row")).replace("_", " ")
+    return named if row.get("init") is None else f"{named}, {row['init']}".replace("_", " ")
 
 
 def _value(row: Row, key: str) -> Any:
     """Return what may vary; rows that do not know of a rounding were rounded to nearest."""
     if key == "rounding":
         return row.get(key, "nearest")
-    if key == "bits_per_number" and row[key] is None:
-        real = [field for field in row.get("fields", ()) if field["kind"] == "real"]
+    if key == "bits_per_number" and row.get(key) is None:
+        real = [field for field in row.get("fields") or () if field["kind"] == "real"]
         return ", ".join(f"{field['name']} {field['bits']}" for field in real) or "mixed"
-    return row[key]
+    return row.get(key)
 
 
 def _varying(rows: Iterable[Row]) -> dict[str, set[str]]:
@@ -158,11 +214,16 @@ def _varying(rows: Iterable[Row]) -> dict[str, set[str]]:
     return varies
 
 
-def _label(row: Row, varies: dict[str, set[str]]) -> str:
+def _label(row: Row, varies: dict[str, set[str]], apart: Collection[str]) -> str:
     name = _name(row)
-    extra = [say(_value(row, key)) for key, say in _VARIANTS.items() if key in varies.get(name, ())]
+    extra = [
+        words(_value(row, key))
+        for key, words in _VARIANTS.items()
+        if key in varies.get(name, ()) and key not in apart
+    ]
     return ", ".join([name, *extra])
 
 
-def _order(row: Row) -> tuple[int, str]:
-    return row["machine_seed"] or 0, json.dumps(row, sort_keys=True)
+def order(row: Row) -> tuple[int, str]:
+    """Return what rows of one place are sorted by."""
+    return row.get("machine_seed") or 0, json.dumps(row, sort_keys=True)

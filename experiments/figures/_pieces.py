@@ -15,23 +15,34 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from statebound.experiments.curves import Curves
+from statebound.experiments.figures._columns import Row, plural, value
 from statebound.experiments.figures._lines import Line
-from statebound.experiments.figures._style import GREY, NOTE, Look, Mark, small, unit
+from statebound.experiments.figures._style import BLACK, GREY, NOTE, Look, Mark, small, unit
 
 RATE = "state bits M / effective n"
 _STROKES = ("+", "x", "|", "_", "1", "2", "3", "4")  # markers without an inside
 
 
 def mean_and_seeds(
-    axes: Axes, line: Line, look: Look | Mark, key: str, n: int, scale: float = 1.0
+    axes: Axes,
+    line: Line,
+    look: Look | Mark,
+    key: str,
+    n: int,
+    scale: float = 1.0,
+    *,
+    band: bool = False,
 ) -> None:
-    """Draw the mean over machine seeds, their range, and the interval of each sampled row."""
+    """Draw the mean over machine seeds, their range, and the interval of each sampled row.
+
+    The range is drawn of success, and of what else asks for a `band`.
+    """
     known = line.known(key)
     if not known:
         return
     x = np.array(list(known)) / n
     mean = [sum(values) / len(values) for values in known.values()]
-    if key == "success" and any(len(values) > 1 for values in known.values()):
+    if (key == "success" or band) and any(len(values) > 1 for values in known.values()):
         low, high = ([end(values) for values in known.values()] for end in (min, max))
         axes.fill_between(
             x,
@@ -44,10 +55,10 @@ def mean_and_seeds(
             label="_seeds",
         )
     sampled = [
-        (m / n, row["success"], row["success_low"], row["success_high"])
+        (m / n, value(row, key), *ends(row, key))
         for m, held in line.rows.items()
         for row in held
-        if key == "success" and row["interval_level"] is not None
+        if key in ("success", "error") and row.get("interval_level") is not None
     ]
     if sampled:
         at, best, least, most = np.array(sampled).T
@@ -70,6 +81,47 @@ def mean_and_seeds(
         label=line.label,
         **stroke(look, line.step, scale),
     )
+
+
+def ends(row: Row, key: str) -> tuple[float, float]:
+    """Return the ends of a row's interval of success, or of error."""
+    low, high = row["success_low"], row["success_high"]
+    return (1 - high, 1 - low) if key == "error" else (low, high)
+
+
+def broken(row: Mapping[str, Any]) -> bool:
+    """Tell whether a row broke a proved limit, or an answer came from elsewhere."""
+    return bool(row.get("violates_wall")) or row.get("leak") is not None
+
+
+def broken_note(rows: Sequence[Row]) -> list[str]:
+    """Return a note on rows that broke a limit, if there are any."""
+    count = sum(broken(row) for row in rows)
+    return [f"{plural(count, 'row')} that broke a proved limit, ringed"] if count else []
+
+
+def ring(axes: Axes, places: Sequence[tuple[float, float]]) -> None:
+    """Draw rings around what broke a proved limit."""
+    if places:
+        axes.plot(
+            *np.array(places).T,
+            ls="none",
+            marker="o",
+            ms=10 * unit(),
+            mfc="none",
+            mec=BLACK,
+            mew=1.4 * unit(),
+            zorder=7,
+            clip_on=False,
+            label="_broken",
+            path_effects=[withStroke(linewidth=2.8 * unit(), foreground="white")],
+        )
+
+
+def ring_handle() -> Artist:
+    """Return what a legend shows for a ring."""
+    look: dict[str, Any] = {"marker": "o", "ms": 8 * unit(), "mfc": "none", "mec": BLACK}
+    return Line2D([], [], ls="none", label="breaks a proved limit", **look)
 
 
 def span(lines: Iterable[Line], curves: Curves, n: int) -> tuple[float, float]:
@@ -174,14 +226,28 @@ def named(row: Mapping[str, Any]) -> str:
     return f"{row['problem']}, {sizes}{symbols}{law}"
 
 
-def legend(figure: Figure, handles: Sequence[Artist], where: Literal["upper", "lower"]) -> Legend:
-    """Put a legend outside the panels, in as few rows as the figure's width allows."""
+def legend(
+    figure: Figure,
+    handles: Sequence[Artist],
+    where: Literal["upper", "lower"],
+    title: str | None = None,
+) -> Legend:
+    """Put a legend outside the panels, in as few rows as the figure's width allows.
+
+    A title of the figure goes above it.
+    """
     place: Literal["outside upper center", "outside lower center"] = (
         "outside upper center" if where == "upper" else "outside lower center"
     )
     columns = max(1, len(handles))
     while True:
-        made: Legend = figure.legend(handles=handles, loc=place, ncols=columns)
+        made: Legend = figure.legend(
+            handles=handles,
+            loc=place,
+            ncols=columns,
+            title=title,
+            title_fontsize=1.2 * small(),
+        )
         if columns <= 1 or made.get_window_extent().width < 0.98 * figure.bbox.width:
             return made
         made.remove()

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from statebound.experiments.curves import Curves
 from statebound.experiments.figures._labels import along
 from statebound.experiments.figures._lines import Line
-from statebound.experiments.figures._pieces import drawing_order, mean_and_seeds, scaled, span
+from statebound.experiments.figures._pieces import (
+    broken,
+    drawing_order,
+    mean_and_seeds,
+    ring,
+    scaled,
+    span,
+)
 from statebound.experiments.figures._style import (
     BLACK,
     FAINT,
@@ -93,25 +100,16 @@ def success(
             zorder=1.3,
             label="_others",
         )
-    broken = [
-        (m / n, row["success"])
-        for line in lines
-        for m, held in line.rows.items()
-        for row in held
-        if row["violates_wall"]
-    ]
-    if broken:
-        axes.plot(
-            *np.array(broken).T,
-            ls="none",
-            marker="o",
-            ms=10 * size,
-            mfc="none",
-            mec=BLACK,
-            mew=1.4 * size,
-            zorder=7,
-            label="_broken",
-        )
+    ring(
+        axes,
+        [
+            (m / n, row["success"])
+            for line in lines
+            for m, held in line.rows.items()
+            for row in held
+            if broken(row)
+        ],
+    )
     axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.yaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))

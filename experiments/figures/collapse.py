@@ -8,7 +8,6 @@ multiples of (a), one for each model. Protocols, such as codes, are points.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
@@ -19,9 +18,9 @@ from matplotlib.patches import Patch
 
 from statebound.experiments.curves import Curves
 from statebound.experiments.figures import _multiples, _panels, _success, gadget
+from statebound.experiments.figures._columns import Row
 from statebound.experiments.figures._lines import (
     Line,
-    Row,
     labels,
     lines,
     models,
@@ -30,10 +29,13 @@ from statebound.experiments.figures._lines import (
 )
 from statebound.experiments.figures._pieces import (
     RATE,
+    broken,
+    broken_note,
     handle,
     interval_handles,
     legend,
     named,
+    ring_handle,
     rows_of,
     settle,
     stroke,
@@ -96,9 +98,7 @@ def draw(rows: Sequence[Row], curves: Curves, figure: Figure) -> list[str]:
     n = kept[0]["effective_n"]
     if not curves.get("ball"):
         notes.append("no proved limit is known for this problem: none is drawn")
-    broken = sum(bool(row["violates_wall"]) for row in kept)
-    if broken:
-        notes.append(f"{broken} row{'s' * (broken != 1)} that broke a proved limit, ringed")
+    notes += broken_note(kept)
     figure.set_layout_engine("constrained")
     if len(names) > len(LOOKS):
         notes.append(
@@ -172,7 +172,6 @@ def _key(
         handles.append(Line2D([], [], color=FAINT, lw=unit(), label="rate-distortion limit"))
     if "truncation" in homeless:
         handles.append(Line2D([], [], color=GREY, lw=unit(), label=RAW))
-    if any(row["violates_wall"] for row in rows_of(lines)):
-        ring: dict[str, Any] = {"marker": "o", "ms": 8 * unit(), "mfc": "none", "mec": BLACK}
-        handles.append(Line2D([], [], ls="none", label="breaks a proved limit", **ring))
+    if any(broken(row) for row in rows_of(lines)):
+        handles.append(ring_handle())
     return legend(figure, handles, "lower")

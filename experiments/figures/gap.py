@@ -20,17 +20,24 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from statebound.errors import UsageError
-from statebound.experiments.figures._lines import Line, Row, lines, models, select
-from statebound.experiments.figures._pieces import legend, named
+from statebound.experiments.figures import _bars
+from statebound.experiments.figures._columns import Row
+from statebound.experiments.figures._lines import Line, lines, models, select
+from statebound.experiments.figures._pieces import (
+    broken,
+    broken_note,
+    legend,
+    named,
+    ring,
+    ring_handle,
+)
 from statebound.experiments.figures._style import (
     BLACK,
     BLUE,
     FORBIDDEN,
-    GREY,
     ORANGE,
     SKY,
     VERMILLION,
-    small,
     style,
     unit,
 )
@@ -48,18 +55,20 @@ _LOOKS: dict[str, tuple[str, str, str]] = {
     LOST_ALICE: (VERMILLION, "///", "lost by Alice's encoder"),
     UNKNOWN: ("white", "...", "best known code to ball limit"),
 }
-_WIDE = 22  # columns that a figure of usual width has room for
-_BETWEEN = 0.8  # room between two state sizes, in columns
 
 
 @dataclass(frozen=True)
 class Column:
-    """One machine, a mean over seeds: its name, M, where it starts, and its parts upwards."""
+    """One machine, a mean over seeds: its name, M, where it starts, and its parts upwards.
+
+    It is `broken` where one of its rows broke a proved limit.
+    """
 
     name: str
     bits: int
     bottom: float
     parts: tuple[tuple[str, float], ...]
+    broken: bool = False
 
     @property
     def wall(self) -> float:
@@ -80,14 +89,12 @@ def make(rows: Sequence[Row], kind: str = "paper") -> tuple[Figure, list[str]]:
     with style(kind):
         figure = Figure()
         figure.set_layout_engine("constrained")
-        width, height = figure.get_size_inches()
-        if kind == "paper" and len(held) > _WIDE:
-            figure.set_size_inches(min(3, len(held) / _WIDE) * width, height)
+        _bars.widen(figure, len(held), kind)
         axes = figure.add_subplot()
         draw(axes, held)
         axes.set_title(f"Where success is lost on {named(kept[0])}")
         legend(figure, _handles(held), "lower")
-    return figure, notes + more
+    return figure, notes + more + broken_note(kept)
 
 
 def columns(rows: Sequence[Row]) -> tuple[list[Column], list[str]]:
@@ -140,7 +147,8 @@ def _column(line: Line, bits: int, rows: Sequence[Row]) -> Column:
         parts.append((name, level - last))
         last = level
     shape = line.label.removesuffix(", trained").replace(", trained,", ",")
-    return Column(f"{shape}, step" if line.step else shape, bits, bottom, tuple(parts))
+    name = f"{shape}, step" if line.step else shape
+    return Column(name, bits, bottom, tuple(parts), any(broken(row) for row in rows))
 
 
 def _mean(rows: Sequence[Row], key: str) -> float | None:
@@ -155,7 +163,7 @@ def draw(axes: Axes, held: Sequence[Column]) -> None:
     bottom = min(c.bottom for c in held)
     top = max(c.wall for c in held)
     top += 0.09 * (top - bottom)
-    places, groups = _places(held)
+    places, groups = _bars.places([column.bits for column in held])
     for x, column in zip(places, held, strict=True):
         level = column.bottom
         for name, height in column.parts:
@@ -175,16 +183,8 @@ def draw(axes: Axes, held: Sequence[Column]) -> None:
             level += height
         axes.bar(x, max(0, min(top, 1) - level), 0.8, level, color=FORBIDDEN, lw=0, zorder=1)
         axes.plot([x - 0.4, x + 0.4], [level, level], color=BLACK, lw=2.4 * size, zorder=3)
-    for bits, (left, right) in groups.items():
-        axes.text(
-            (left + right) / 2,
-            top + 0.012 * (top - bottom),
-            f"M = {bits}" if len(groups) < 12 else str(bits),
-            ha="center",
-            va="bottom",
-            fontsize=small(),
-        )
-        axes.plot([left - 0.4, right + 0.4], [top, top], color=GREY, lw=0.7 * size, zorder=3)
+    ring(axes, [(x, c.wall) for x, c in zip(places, held, strict=True) if c.broken])
+    _bars.heads(axes, groups, top, 0.012 * (top - bottom))
     axes.set_xlim(places[0] - 0.7, places[-1] + 0.7)
     axes.set_ylim(bottom, top + 0.08 * (top - bottom))
     axes.set_xticks(places, [c.name for c in held], rotation=90)
@@ -193,21 +193,10 @@ def draw(axes: Axes, held: Sequence[Column]) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))
 
 
-def _places(held: Iterable[Column]) -> tuple[list[float], dict[int, tuple[float, float]]]:
-    """Return the middle of every column, and the first and last of every state size."""
-    places: list[float] = []
-    groups: dict[int, tuple[float, float]] = {}
-    for column in held:
-        apart = 1 if column.bits in groups or not places else 1 + _BETWEEN
-        x = places[-1] + apart if places else 0.0
-        places.append(x)
-        groups[column.bits] = groups.get(column.bits, (x, x))[0], x
-    return places, groups
-
-
 def _handles(held: Iterable[Column]) -> list[Artist]:
     """Return what the legend explains, from the top to the bottom."""
     size = unit()
+    rings = [ring_handle()] if any(column.broken for column in held) else []
     used = {name for column in held for name, height in column.parts if ceil(1e9 * height)}
     found: list[Artist] = [
         Patch(color=FORBIDDEN, lw=0, label=IMPOSSIBLE),
@@ -218,4 +207,4 @@ def _handles(held: Iterable[Column]) -> list[Artist]:
             colour, hatch, text = _LOOKS[name]
             edge = BLACK if hatch else colour
             found.append(Patch(fc=colour, hatch=hatch, ec=edge, lw=0.4 * size, label=text))
-    return found
+    return found + rings

@@ -20,10 +20,13 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from statebound.errors import UsageError
 from statebound.experiments.figures._lines import Line, kind_and_name
 from statebound.experiments.figures._pieces import (
+    broken,
     handle,
     legend,
     mean_and_seeds,
     named,
+    ring,
+    ring_handle,
     settle,
     stroke,
 )
@@ -92,11 +95,17 @@ def _lines(rows: Sequence[Row]) -> list[Line]:
     found: dict[str, dict[int, list[dict[str, Any]]]] = {}
     protocols: dict[str, str | None] = {}
     several = {row["regime"] for row in rows if row["regime"] is not None}
+    sizes: dict[tuple[Any, ...], set[int]] = {}
+    for row in rows:
+        key = row["model"], row["protocol"], row["regime"]
+        sizes.setdefault(key, set()).add(row["state_bits"])
     for row in rows:
         code = row["protocol"]
         name = kind_and_name(code) if code is not None else str(row["model"]).replace("_", " ")
         if code is None and len(several) > 1:
             name += f", {row['regime']}"
+        if len(sizes[row["model"], code, row["regime"]]) > 1:
+            name += f", M = {row['state_bits']}"
         protocols[name] = code
         found.setdefault(name, {}).setdefault(row["tokens"], []).append(dict(row))
     return [
@@ -153,9 +162,11 @@ def _success(axes: Axes, lines: Sequence[Line], looks: Mapping[str, Look]) -> No
     values = [row[key] for row in rows for key in ("success", "optimal_success")]
     low = min([*values, *([] if chance is None else [chance])])
     top = 1 + 0.03 * (1 - low)
-    walls = [row["wall_ball"] for row in rows if row["wall_ball"] is not None]
+    walls = sorted({row["wall_ball"] for row in rows if row["wall_ball"] is not None})
     if walls:
-        _level(axes, lines, max(walls), top)
+        _level(axes, lines, walls[-1], top)
+    for wall in walls[:-1]:  # of smaller messages
+        axes.plot(_ends(lines), (wall, wall), color=BLACK, lw=size, zorder=2.2, label="_limit")
     if chance is not None:
         axes.axhline(chance, color=GREY, lw=size, ls=(0, (1, 1.6)), zorder=1.5, label="_chance")
     for line in lines:
@@ -171,6 +182,7 @@ def _success(axes: Axes, lines: Sequence[Line], looks: Mapping[str, Look]) -> No
             label="_optimal",
         )
         mean_and_seeds(axes, line, look, "success", 1)
+    ring(axes, [(row["tokens"], row["success"]) for row in rows if broken(row)])
     axes.set(ylim=(low - 0.05 * (1 - low), top), ylabel="success probability")
     axes.yaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
 
@@ -202,4 +214,6 @@ def _handles(lines: Sequence[Line]) -> list[Artist]:
     found.append(Patch(color=FORBIDDEN, lw=0, label=IMPOSSIBLE))
     if any(row["chance"] is not None for line in lines for row in _first(line)):
         found.append(Line2D([], [], color=GREY, lw=size, ls=(0, (1, 1.6)), label="coin toss"))
+    if any(broken(row) for line in lines for held in line.rows.values() for row in held):
+        found.append(ring_handle())
     return found

@@ -11,10 +11,10 @@ from statebound.experiments.plot import check_style
 
 def draw(record: dict[str, Any], stem: Path, style: str = "paper") -> list[Path]:
     """Draw the record of a subject to ``stem.png`` and ``stem.svg``."""
-    from statebound.experiments.figures import subject_g2p, subject_textgen
+    from statebound.experiments.figures import subject_g2p, subject_smollm, subject_textgen
     from statebound.experiments.figures._save import save
 
     check_style(style)
-    figure_of = subject_g2p if record["subject"] == "g2p-en" else subject_textgen
-    figure = figure_of.make(record, style)
+    makers = {"g2p-en": subject_g2p, "textgenrnn": subject_textgen, "smollm": subject_smollm}
+    figure = makers[record["subject"]].make(record, style)
     return save(figure, stem, results.command_line(), results.digest(record))

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from statebound.errors import UsageError
+from statebound.experiments.estimates import student_interval
 from statebound.experiments.subjects.packages import MOST_BYTES
 from statebound.experiments.subjects.textgen import WINDOW, TextGen
 from statebound.experiments.subjects.transit import BITS, Held, Transit, fit, format_at
@@ -90,7 +91,7 @@ def predicting(
             "see `statebound quantisers`",
         )
     model = TextGen.load(weights)
-    public, own = _shipped()
+    public, own = shipped()
     tokens = model.tokens(own if text is None else _read(text))
     pieces = _pieces(tokens, length)
     samples = _calibrate(model, model.tokens(public))
@@ -136,7 +137,7 @@ def predicting(
     }
 
 
-def _shipped() -> tuple[str, str]:
+def shipped() -> tuple[str, str]:
     """Return the text to calibrate on, and the one to predict."""
     folder = resources.files("statebound.experiments.subjects")
     public, own = folder.joinpath("prose.txt").read_text(encoding="utf-8").split("\n\n")
@@ -284,14 +285,10 @@ def _mean(surprise: NDArray[np.float64]) -> dict[str, Any]:
 
     Pieces of one text are not independent draws, so the interval is approximate.
     """
-    from scipy.special import stdtrit
-
-    each = surprise.mean(axis=1)
-    mean, count = float(each.mean()), len(each)
-    off = float(stdtrit(count - 1, (1 + LEVEL) / 2) * each.std(ddof=1) / math.sqrt(count))
+    found = student_interval(surprise.mean(axis=1), LEVEL)
     return {
-        "bits_per_character": mean,
-        "bits_per_character_low": mean - off,
-        "bits_per_character_high": mean + off,
+        "bits_per_character": found.best,
+        "bits_per_character_low": found.low,
+        "bits_per_character_high": found.high,
         "by_place": [float(v) for v in surprise.mean(axis=0)],
     }

@@ -13,7 +13,7 @@ from statebound.models._lanes import LANES
 from statebound.protocols.message import Bytes, pack, unpack
 from statebound.reductions import quantiser as quantisers
 from statebound.reductions import rounding as roundings
-from statebound.reductions.crossing import Crossing
+from statebound.reductions.crossing import Crossing, entry_of
 from statebound.reductions.quantiser import Codes, Quantiser
 
 FLOATS = {4: "fp4_e2m1", 8: "fp8_e4m3", 16: "fp16", 32: "fp32"}
@@ -49,11 +49,12 @@ def fit(
 ) -> list[Quantiser]:
     """Return a quantiser a field, by registry name and bits a number.
 
-    `samples` is what the fields hold on public inputs, (C, S) each.
+    `samples` is what the fields hold on public inputs, (C, S) each; for a cache it is what
+    its entries hold.
     """
     family = quantisers.family(quantiser, bits)
     every = zip(fields, samples, strict=True)
-    return [family.fit(bits, field, sample) for field, sample in every]
+    return [family.fit(bits, entry_of(field), sample) for field, sample in every]
 
 
 class Transit:
@@ -112,9 +113,9 @@ class Transit:
         every = np.concatenate([held[c.number] for c in self._crossings], axis=1)
         return pack(every, self._widths, count)
 
-    def unpack(self, message: Bytes, read: int) -> tuple[State, Held]:
-        """Invert `pack`: return the numbers that go on, and the codes."""
+    def unpack(self, message: Bytes, read: int, lanes: int = LANES) -> tuple[State, Held]:
+        """Invert `pack`: return the numbers that go on, and the codes, in tiles of `lanes`."""
         ends = np.cumsum([len(c.widths) for c in self._crossings])[:-1]
-        parts = np.split(unpack(message, self._widths, LANES), ends, axis=1)
+        parts = np.split(unpack(message, self._widths, lanes), ends, axis=1)
         held = dict(enumerate(parts))
         return tuple(c.decode(held[c.number], read) for c in self._crossings), held

@@ -99,8 +99,7 @@ def collect(
     )
     done = sum(is_finished(held, task, stop) for task in mine)
     found = Collected(tasks=len(mine))
-    if done:
-        progress(done, len(mine), f"{done} of {len(mine)} already measured")
+    progress(done, len(mine), f"{done} of {len(mine)} already measured")
     failed: set[str] = set()
     while True:
         items = [

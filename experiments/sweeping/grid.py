@@ -157,7 +157,8 @@ def _request(point: dict[str, Any], notes: list[str]) -> Request | None:
     for key, value in point.items():
         name, dot, inner = key.partition(".")
         if dot:
-            plain.setdefault(_TABLES[name], {})[inner] = value
+            typed = str(value) if isinstance(value, float) else value  # as it would be typed
+            plain.setdefault(_TABLES[name], {})[inner] = typed
         elif key in _SIZES:
             size = key, value
         else:
@@ -188,7 +189,6 @@ def _sized(
         total = max(1, round(value * answers))
     if request.model is None:
         return Request.from_plain(plain | {"state_bits": int(total)})
-    from statebound.models._build import family
     from statebound.reductions.machine import check_quantisation
 
     _, bits = check_quantisation(
@@ -204,12 +204,26 @@ def _sized(
         return None
     numbers = max(1, round(total / bits))
     for near in (numbers, numbers + 1) if key == "rate" else (numbers,):
-        try:
-            family(request.model).Config.of(near, request.settings)
-        except UsageError as error:
-            if error.argument != "numbers":
-                raise
-            continue
-        return Request.from_plain(plain | {"numbers": near})
+        if _has(request, near, bits):
+            return Request.from_plain(plain | {"numbers": near})
     notes.append(what)
     return None
+
+
+def _has(request: Request, numbers: int, bits: int) -> bool:
+    """Whether a model has a state of so many numbers, or is shipped with one if trained."""
+    from statebound.models._build import family
+
+    assert request.model is not None
+    if request.init == "trained":
+        from statebound.reductions import zoo
+
+        shipped = zoo.of(request.make_problem(), request.model, bits=bits)
+        return any(each.about.numbers == numbers for each in shipped)
+    try:
+        family(request.model).Config.of(numbers, request.settings)
+    except UsageError as error:
+        if error.argument != "numbers":
+            raise
+        return False
+    return True

@@ -19,12 +19,60 @@ from typing import Any
 from statebound import __version__
 from statebound.errors import UsageError
 from statebound.experiments import results
+from statebound.experiments.figures._columns import Choices
+from statebound.experiments.plot import KINDS
 from statebound.experiments.sweeping import grid
 from statebound.experiments.sweeping.task import MEASURE, Stop, Task
 
 READY = "statebound.experiments.sweeps"
 
 _TOP = ("title", "question", "kind", "stop", "grid", "figure", "quick")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure to draw: the arguments of ``statebound plot``, and the stem of its files."""
+
+    kind: str
+    choices: Choices
+    where: tuple[tuple[str, str], ...]
+    name: str
+
+    @classmethod
+    def of(cls, held: Mapping[str, Any]) -> Drawing:
+        """Return the figure that a table describes.
+
+        Raises
+        ------
+        UsageError
+            When a key is unknown, or there is no such figure.
+        """
+        texts = ("kind", "x", "y", "group", "facet", "name")
+        for key, value in held.items():
+            if key not in (*texts, "where") or not isinstance(
+                value, dict if key == "where" else str
+            ):
+                raise UsageError(
+                    "figure",
+                    f"{key} = {value!r}",
+                    "has no meaning",
+                    f"use {', '.join(texts)}, texts, and a table where",
+                )
+        kind = held.get("kind", "")
+        if kind not in KINDS:
+            raise UsageError(
+                "figure", kind, "is not a known figure", f"choose from {', '.join(KINDS)}"
+            )
+        choices = Choices.of(**{key: held.get(key) for key in ("x", "y", "group", "facet")})
+        where = tuple((column, str(value)) for column, value in held.get("where", {}).items())
+        return cls(kind, choices, where, held.get("name", kind))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the table that describes it."""
+        held: dict[str, Any] = {"kind": self.kind, **self.choices.given()}
+        if self.where:
+            held["where"] = dict(self.where)
+        return held | ({} if self.name == self.kind else {"name": self.name})
 
 
 @dataclass(frozen=True)
@@ -38,16 +86,16 @@ class Sweep:
     kind, grids, stop
         See the module.
     figures
-        Arguments of the figures to draw.
+        The figures to draw at the end.
     title, question
         What it shows and settles, for people.
     """
 
     name: str
     kind: str
-    grids: tuple[dict[str, Any], ...]
+    grids: tuple[grid.Axes, ...]
     stop: Stop
-    figures: tuple[dict[str, Any], ...] = ()
+    figures: tuple[Drawing, ...] = ()
     title: str = ""
     question: str = ""
 
@@ -61,7 +109,7 @@ class Sweep:
         return {
             "verb": "sweep",
             "kind": self.kind,
-            "grids": [grid.axes(each) for each in self.grids],
+            "grids": list(self.grids),
             "tasks": len(tasks),
             "digest": results.digest([task.id for task in tasks]),
             "version": __version__,
@@ -81,9 +129,10 @@ class Sweep:
         """Return the sweep as its file could say it, with nothing left to resolve."""
         made: dict[str, Any] = {"title": self.title, "question": self.question, "kind": self.kind}
         made["stop"] = {k: v for k, v in asdict(self.stop).items() if v is not None}
-        flat = [grid.axes(each) for each in self.grids]
-        made["grid"] = [{k: v if len(v) > 1 else v[0] for k, v in each.items()} for each in flat]
-        made["figure"] = [dict(figure) for figure in self.figures]
+        made["grid"] = [
+            {k: v if len(v) > 1 else v[0] for k, v in each.items()} for each in self.grids
+        ]
+        made["figure"] = [figure.plain() for figure in self.figures]
         return {k: v for k, v in made.items() if v}
 
 
@@ -140,7 +189,7 @@ def made(held: Mapping[str, Any], name: str, *, quick: bool = False) -> Sweep:
     for key in held:
         if key not in _TOP:
             raise UsageError("sweep", key, "is not a part", f"use {', '.join(_TOP)}")
-    grids = _tables(held, "grid")
+    grids = [grid.axes(each) for each in _tables(held, "grid")]
     if not grids:
         raise UsageError("grid", None, "is missing", "add a table [[grid]]")
     stop = _stop(held.get("stop", {}))
@@ -155,7 +204,7 @@ def made(held: Mapping[str, Any], name: str, *, quick: bool = False) -> Sweep:
         held.get("kind", MEASURE),
         tuple(grids),
         stop,
-        tuple(_tables(held, "figure")),
+        tuple(Drawing.of(each) for each in _tables(held, "figure")),
         **texts,
     )
 
@@ -172,12 +221,9 @@ def overridden(
     """
     values = {key: _values(text) for key, text in changes.items()}
     for key in values:
-        if not any(key in grid.axes(each) for each in sweep.grids):
+        if not any(key in each for each in sweep.grids):
             raise UsageError("grid", key, "is in no grid of this sweep", "add it to the file")
-    grids = tuple(
-        (flat := grid.axes(each)) | {k: v for k, v in values.items() if k in flat}
-        for each in sweep.grids
-    )
+    grids = tuple(each | {k: v for k, v in values.items() if k in each} for each in sweep.grids)
     stop = replace(
         sweep.stop,
         trials=sweep.stop.trials if trials is None else trials,
@@ -198,19 +244,19 @@ def _values(text: str) -> list[Any]:
 
 
 def _smaller(
-    held: Mapping[str, Any], grids: list[dict[str, Any]], stop: Stop
-) -> tuple[list[dict[str, Any]], Stop]:
+    held: Mapping[str, Any], grids: list[grid.Axes], stop: Stop
+) -> tuple[list[grid.Axes], Stop]:
     """Return grids and rule with what the table ``quick`` says instead."""
     if "quick" not in held:
         raise UsageError("quick", None, "this sweep has no table [quick]", "drop --quick")
     quick = dict(_table(held, "quick"))
     stop = _stop(asdict(stop) | _table(quick, "stop"))
     quick.pop("stop", None)
-    smaller, flat = grid.axes(quick), [grid.axes(each) for each in grids]
+    smaller = grid.axes(quick)
     for key in smaller:
-        if not any(key in each for each in flat):
+        if not any(key in each for each in grids):
             raise UsageError("quick", key, "is in no grid", "drop it")
-    return [each | {k: v for k, v in smaller.items() if k in each} for each in flat], stop
+    return [each | {k: v for k, v in smaller.items() if k in each} for each in grids], stop
 
 
 def _stop(held: Any) -> Stop:

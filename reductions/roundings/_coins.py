@@ -2,8 +2,8 @@
 
     absorb(h, w) = mix((h xor w) + 0x9E3779B97F4A7C15)    mod 2^64,
 
-where mix is the finaliser of SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable
-pseudorandom number generators", OOPSLA 2014). For a fixed h it is a bijection of w. A coin is
+where mix is the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014, "Fast splittable
+pseudorandom number generators"). For a fixed h it is a bijection of w. A coin is
 the upper 53 bits of what has absorbed, from 0 on, the seed, the number of the field, the
 time, for private coins all numbers rounded together (their float64 bits, -0 as 0), and last
 the number's place among these; over 2^53, so in [0, 1).

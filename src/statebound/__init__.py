@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "limits", "load", "measure"]
+__all__ = ["__version__", "compare", "limits", "load", "measure"]
 
 
 def measure(problem: str, n: int, **arguments: Any) -> dict[str, Any]:
@@ -49,17 +49,70 @@ def measure(problem: str, n: int, **arguments: Any) -> dict[str, Any]:
     >>> row["state_bits"], row["success_fraction"]
     (4, '3/4')
     """
-    from statebound.errors import UsageError
     from statebound.experiments.measure import measure as work
+    from statebound.experiments.request import Request
+
+    return work(Request(problem, n, **_known(arguments, "measure"))).row
+
+
+def compare(
+    problem: str, n: int, a: str | dict[str, Any], b: str | dict[str, Any], **shared: Any
+) -> dict[str, Any]:
+    """Measure two machines on the same inputs and return the difference of their successes.
+
+    Parameters
+    ----------
+    problem, n
+        The problem and its size.
+    a, b
+        A model, a protocol, a ``.safetensors`` file, a stored row as ``FOLDER#TASK``, or a dict
+        of `measure`'s arguments.
+    shared
+        Arguments of `measure` that hold for both, such as ``engine`` and ``seed``.
+
+    Returns
+    -------
+    A dict with the keys that ``statebound compare --json`` prints.
+
+    Raises
+    ------
+    statebound.errors.UsageError
+        When an argument does not exist or fit.
+
+    Examples
+    --------
+    >>> a, b = ({"model": "sliding_window", "numbers": w} for w in (4, 2))
+    >>> found = compare("index", 8, a, b)
+    >>> found["difference_fraction"], found["better"], found["state_bits_difference"]
+    ('1/8', 'a', 2)
+    """
+    from statebound.experiments.compare import compare as work
+    from statebound.experiments.request import Request
+    from statebound.experiments.sides import machine
+
+    both = Request(problem, n, **_known(shared, "compare"))
+    both.make_problem()
+    sides = [
+        machine(given, {}, side, both)
+        if isinstance(given, str)
+        else machine(None, given, side, both)
+        for side, given in (("a", a), ("b", b))
+    ]
+    return work(*sides)
+
+
+def _known(arguments: dict[str, Any], of: str) -> dict[str, Any]:
+    """Return the arguments, all of which a request has."""
+    from statebound.errors import UsageError
     from statebound.experiments.request import Request
 
     known = Request.__dataclass_fields__
     for name, value in arguments.items():
         if name not in known:
             raise UsageError(
-                name, value, "is not an argument of measure", f"choose from {', '.join(known)}"
+                name, value, f"is not an argument of {of}", f"choose from {', '.join(known)}"
             )
-    return work(Request(problem, n, **arguments)).row
+    return arguments
 
 
 def limits(
@@ -97,7 +150,17 @@ def limits(
 
 
 def load(folder: str | Path) -> list[dict[str, Any]]:
-    """Return the rows of a results folder."""
+    """Return the rows of a results folder, a dict each.
+
+    Numbers, texts and null are plain; ``pandas.DataFrame(statebound.load(folder))`` and
+    ``polars.DataFrame(statebound.load(folder))`` make a frame of them. ``statebound export``
+    writes the same rows to a file, lists and dicts as JSON text.
+
+    Raises
+    ------
+    statebound.errors.StateboundError
+        When the folder holds no results, or two rows of one task disagree.
+    """
     from statebound.experiments.results import load as read
 
     return read(folder)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("protocols", "models", "reductions", "experiments")
-IGNORED = {"build", "dist", "results", "__pycache__", "wheels"}
+IGNORED = {"build", "dist", "results", "site", "__pycache__", "wheels"}
 
 
 @cache

@@ -59,7 +59,7 @@ def test_ci_installs_what_tests_compare_with():
     (torch,) = (requirement for requirement in extra if requirement.startswith("torch=="))
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert f'pip" install {torch}\n' in script
-    assert "pip\" install -e '.[test,parity]'\n" in script
+    assert "pip\" install -e '.[test,parity,docs]'\n" in script
 
 
 def test_libraries_that_are_looked_for_are_in_an_extra():

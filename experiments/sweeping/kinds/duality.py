@@ -17,7 +17,7 @@ def rows(
         for name in ("model", "n", "bits_per_number", "largest_difference", "equal_after", "seed")
     }
     return [
-        {**about, "form": form, "tokens": row["tokens"], "message_bits": row[form]}
+        {**about, "form": form, "tokens_read": row["tokens"], "message_bits": row[form]}
         for row in duality.rows(found)
         for form in ("recurrent", "quadratic")
     ]
