@@ -34,7 +34,8 @@ def seconds(tasks: Sequence[Task], stop: Stop) -> float | None:
             return None
         sort = task.arguments["model"] or task.arguments["protocol"], _is_exact(task)
         sorts.setdefault(sort, []).append((_cost(task, stop), task))
-    total, rates = 0.0, []
+    total = 0.0
+    rates: list[float] = []
     until = time.monotonic() + PATIENCE
     for held in sorts.values():
         held.sort(key=lambda pair: (pair[0], pair[1].id))
