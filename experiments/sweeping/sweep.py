@@ -219,7 +219,7 @@ def overridden(
     UsageError
         When no grid has such a key.
     """
-    values = {key: _values(text) for key, text in changes.items()}
+    values = grid.axes({key: _values(text) for key, text in changes.items()})
     for key in values:
         if not any(key in each for each in sweep.grids):
             raise UsageError("grid", key, "is in no grid of this sweep", "add it to the file")
