@@ -238,3 +238,18 @@ def test_the_ready_ones_can_be_read(cli):
     for each in files.ready():
         assert each.title
         assert each.expanded[0]
+
+
+def test_the_example_of_the_manual(cli, tmp_path):
+    """It can be read, and so can all that is said of its parts."""
+    manual = Path(__file__).parents[2] / "docs" / "sweeps.md"
+    text = manual.read_text(encoding="utf-8")
+    example = text.partition("```toml\n")[2].partition("```")[0]
+    file = written(tmp_path, example)
+    tasks, notes = files.read(str(file)).expanded
+    assert len(tasks) == 5 * 2 * 3 * 2 * 3 + 5 * 2
+    assert notes == []
+    assert cli("sweep", file, "--quick", "--print-config").code == 0
+    parts = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    named = {word.strip(" []`") for part in parts for word in part.split(", ")}
+    assert named == set(files._TOP)

@@ -88,6 +88,9 @@ def test_ten_thousand_points_take_little_memory(large, tmp_path):
     kept = json.loads(out)["kept"]
     assert kept == POINTS - BEGUN + (BEGUN + FINISHED) * (1 + BLOCKS)
     assert memory < MEGABYTES
+    words = ("--x", "machine_seed", "--y", "success", "--where", "engine=enumerate")
+    _, memory, _ = peak(PEAK, "plot", "lines", large, *words, "--out", tmp_path / "lines")
+    assert memory < MEGABYTES
     for folder in (large, tmp_path / "c"):
         _, memory, _ = peak(LOAD, folder, POINTS)
         assert memory < MEGABYTES
