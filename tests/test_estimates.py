@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from statebound.experiments.estimates import (
     certified_bits,
     certified_bits_by_query,
     clopper_pearson,
+    confidence_sequence,
     exceeds,
 )
 
@@ -132,19 +133,94 @@ def test_stakes_do_not_look_ahead() -> None:
     x = np.random.default_rng(8).random(50)
     other = x.copy()
     other[30:] = 1 - other[30:]
-    first, second = estimates._stakes(x, 3.0), estimates._stakes(other, 3.0)
+    first, second = (estimates._stakes(values, 3.0, 50) for values in (x, other))
     assert (first[:31] == second[:31]).all()
     assert (first[31:] != second[31:]).any()
+    for n in (1, 2, 20):  # nor do they know how many values come, but how many were planned
+        assert (estimates._stakes(x[:n], 3.0, 50) == first[:n]).all()
+
+
+def test_epochs_share_the_error_out() -> None:
+    first, error = estimates.FIRST, 0.05
+    planned = [estimates._epoch(n, error)[0] for n in (1, first, first + 1, 2 * first, 5 * first)]
+    assert planned == [first, first, 2 * first, 2 * first, 8 * first]
+    parts = [estimates._epoch(first << j, error)[1] for j in range(3000)]
+    assert all(a > b for a, b in pairwise(parts))
+    assert 0.999 * error < sum(parts) < error
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let epochs be so short that a short sequence has several."""
+    monkeypatch.setattr(estimates, "FIRST", 8)
+
+
+EPOCHS = (8, 16, 32, 64, 128, 256)
+
+
+@pytest.mark.usefixtures("early")
+@pytest.mark.parametrize("law", sorted(LAWS))
+def test_a_confidence_sequence_covers_at_all_times(law: str) -> None:
+    """Whoever stops at the worst moment of all is still right as often as the level says.
+
+    The mean is outside at some time if in some epoch a bettor on either side refutes it.
+    """
+    mean, draw = LAWS[law]
+    generator = np.random.default_rng(20_240_502)
+    runs, level, missed = 400, 0.9, 0
+    for _ in range(runs):
+        x = draw(generator)
+        missed += any(
+            exceeds(x[:n], mean, (1 - level) / 2, watched=True)
+            or exceeds(1 - x[:n], 1 - mean, (1 - level) / 2, watched=True)
+            for n in EPOCHS
+        )
+    assert not too_many(missed, runs, level)
+
+
+@pytest.mark.usefixtures("early")
+def test_one_who_stops_when_the_mean_is_outside() -> None:
+    """The same through the interval itself, looked at as often as a sweep looks."""
+    mean, draw = LAWS["block means"]
+    generator = np.random.default_rng(4)
+    runs, level, missed, narrow = 150, 0.9, 0, 0
+    for _ in range(runs):
+        x = draw(generator)
+        refuted = False
+        for n in (1, 2, 4, 8, 16, 32, 64, 128):
+            found = confidence_sequence(x[:n], level)
+            outside = not found.low <= mean <= found.high
+            refuted = refuted or outside
+            sides = [exceeds(x[:n], mean, 0.05, watched=True)]
+            sides.append(exceeds(1 - x[:n], 1 - mean, 0.05, watched=True))
+            assert outside <= any(sides)  # else it was widened to hold its own mean
+        missed += refuted
+        narrow += abs(found.best - mean) > 0.25 * (found.high - found.low) / 2
+    assert not too_many(missed, runs, level)
+    assert too_many(narrow, runs, level)
+
+
+@pytest.mark.parametrize(("n", "most"), [(1024, 1.12), (3000, 1.7), (4096, 1.5), (16384, 1.7)])
+@pytest.mark.parametrize("spread", [1, 64])
+def test_a_confidence_sequence_costs_a_little_width(n: int, most: float, spread: int) -> None:
+    """Less than twice what it is where the number of values was fixed beforehand."""
+    x = np.random.default_rng(3).binomial(spread, 0.8, n) / spread
+    plain, watched = betting_interval(x), confidence_sequence(x)
+    ratio = (watched.high - watched.low) / (plain.high - plain.low)
+    assert 1.0 < ratio < most
+    assert watched.low < 0.8 < watched.high
 
 
 def test_the_capital_is_a_martingale() -> None:
     """Summed over all sequences of a fair coin the final capital is exactly 1 on average."""
-    n, capital = 10, 0.0
-    for bits in product((0.0, 1.0), repeat=n):
-        x = np.array(bits)
-        played = np.minimum(estimates._stakes(x, 2.0), estimates.CAP / 0.5)
-        capital += float(np.prod(1 + played * (x - 0.5)))
-    assert capital / 2**n == pytest.approx(1, abs=1e-12)
+    n = 10
+    for planned in (n, 3 * n):
+        capital = 0.0
+        for bits in product((0.0, 1.0), repeat=n):
+            x = np.array(bits)
+            played = np.minimum(estimates._stakes(x, 2.0, planned), estimates.CAP / 0.5)
+            capital += float(np.prod(1 + played * (x - 0.5)))
+        assert capital / 2**n == pytest.approx(1, abs=1e-12)
 
 
 def test_alarms_are_rare_and_come_when_due() -> None:

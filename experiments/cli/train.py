@@ -19,9 +19,9 @@ from statebound.experiments.cli.options import (
     PROBLEM,
     N,
     parse_options,
-    parse_settings,
 )
 from statebound.experiments.ranges import number_list
+from statebound.experiments.request import parse_settings
 from statebound.experiments.training.defaults import recommended
 from statebound.experiments.training.recipe import Recipe
 

@@ -1,20 +1,23 @@
-"""How long tasks will take, told from trying the smallest of each sort."""
+"""How long tasks will take, told from trying a few of each sort."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 
+import numpy as np
+
 from statebound.errors import StateboundError
+from statebound.experiments import blocks
 from statebound.experiments.request import Request
 from statebound.experiments.sweeping.task import MEASURE, Stop, Task
 from statebound.experiments.sweeping.work import Failure, Item, work
 
 PATIENCE = 10.0
-"""Seconds after which no other sort is tried."""
+"""Seconds after which no other task is tried."""
 
-OVERHEAD = 3e7
-"""What preparing a point costs, in updates of a number of a state: about a third of a second."""
+LONGEST = 2.0
+"""Seconds that a task may be feared to take and still be tried."""
 
 _EXACT = 1 << 20
 
@@ -22,31 +25,53 @@ _EXACT = 1 << 20
 def seconds(tasks: Sequence[Task], stop: Stop) -> float | None:
     """Return about how many seconds of one core tasks take; None where nothing tells.
 
-    The smallest task of each model or code is timed (twice: the first time compiles), and the
-    others are taken to grow with inputs times length times numbers.
+    Of each model or code the smallest task is timed, then larger ones as long as they are
+    quick. Time is taken to grow in proportion to inputs times length times numbers beyond.
     """
     sorts: dict[object, list[tuple[float, Task]]] = {}
     for task in tasks:
         if task.kind != MEASURE:
-            return None if tasks else 0.0
-        sort = task.arguments["model"] or task.arguments["protocol"]
+            return None
+        sort = task.arguments["model"] or task.arguments["protocol"], _is_exact(task)
         sorts.setdefault(sort, []).append((_cost(task, stop), task))
     total = 0.0
     rates: list[float] = []
-    begun = time.monotonic()
+    until = time.monotonic() + PATIENCE
     for held in sorts.values():
-        cost, task = min(held, key=lambda pair: (pair[0], pair[1].id))
-        rate = None
-        if time.monotonic() - begun < PATIENCE or not rates:
-            took = _time(task, stop)
-            rate = None if took is None else took / cost
-        if rate is not None:
-            rates.append(rate)
-        elif not rates:
+        held.sort(key=lambda pair: (pair[0], pair[1].id))
+        costs = np.array([cost for cost, _ in held])
+        tried = _tried(held, stop, until) if time.monotonic() < until or not rates else []
+        if not tried:
+            if rates:  # as the others
+                total += sum(rates) / len(rates) * float(costs.sum())
             continue
-        usual = sum(rates) / len(rates)
-        total += (usual if rate is None else rate) * sum(each for each, _ in held)
+        known, took = (np.array(column) for column in zip(*tried, strict=True))
+        rates.append(took[-1] / known[-1])
+        beyond = np.maximum(costs / known[-1], 1.0)
+        total += float((np.interp(costs, known, took) * beyond).sum())
     return total if rates or not tasks else None
+
+
+def _tried(held: list[tuple[float, Task]], stop: Stop, until: float) -> list[tuple[float, float]]:
+    """Return cost and seconds of some of these tasks, from the smallest on."""
+    found: list[tuple[float, float]] = []
+    _time(held[0][1], stop)  # compiles
+    for cost, task in held:
+        if found:
+            last, took_last = found[-1]
+            fear = took_last * cost / last
+            if fear > LONGEST or time.monotonic() > until:
+                break
+            if cost < _STEP * last and cost < held[-1][0]:
+                continue
+        took = _time(task, stop)
+        if took is None:
+            break
+        found.append((cost, took))
+    return found
+
+
+_STEP = 8.0  # between the sizes that are tried
 
 
 def _cost(task: Task, stop: Stop) -> float:
@@ -55,26 +80,28 @@ def _cost(task: Task, stop: Stop) -> float:
         problem = request.make_problem()
     except StateboundError:
         return 1.0
-    exact = request.engine in ("auto", "enumerate") and problem.inputs <= _EXACT
-    inputs = problem.inputs if exact else min(stop.trials, 1 << 20)
+    inputs = problem.inputs if _is_exact(task) else stop.trials
     numbers = request.numbers or request.state_bits or 8
-    return float(inputs) * problem.length * numbers + OVERHEAD
+    return float(inputs) * problem.length * numbers
 
 
 def _time(task: Task, stop: Stop) -> float | None:
-    item = Item(task, (0,), stop.trials, facts=True, rows=1)
-    took = 0.0
-    for _ in range(2):
+    """Return how long a task takes, of a sample by one block; None if it fails."""
+    took = []
+    for facts in (True, False):
         begun = time.monotonic()
-        if isinstance(work(item), Failure):
+        size = min(stop.trials, 1024)
+        if isinstance(work(Item(task, (0,), size, facts=facts, rows=1)), Failure):
             return None
-        took = time.monotonic() - begun
-        if took > PATIENCE:
+        took.append(time.monotonic() - begun)
+        if _is_exact(task):
             break
-    sampled = stop.trials > 1024
-    return took * max(1.0, stop.trials / 1024) if sampled and not _is_exact(task) else took
+    return took[0] + took[-1] * (blocks.number(stop.trials) - 1) * (len(took) > 1)
 
 
 def _is_exact(task: Task) -> bool:
     request = Request(**task.arguments)
-    return request.engine != "sample" and request.make_problem().inputs <= _EXACT
+    try:
+        return request.engine != "sample" and request.make_problem().inputs <= _EXACT
+    except StateboundError:
+        return True

@@ -145,7 +145,7 @@ def read(where: str, *, quick: bool = False) -> Sweep:
         When there is none, or it is no such file.
     """
     path = Path(where)
-    if path.suffix != ".toml" and not path.exists():
+    if path.suffix != ".toml" and not path.is_file():
         ready = {file.stem: file for file in _files()}
         if where not in ready:
             raise UsageError(
@@ -219,7 +219,7 @@ def overridden(
     UsageError
         When no grid has such a key.
     """
-    values = {key: _values(text) for key, text in changes.items()}
+    values = grid.axes({key: _values(text) for key, text in changes.items()})
     for key in values:
         if not any(key in each for each in sweep.grids):
             raise UsageError("grid", key, "is in no grid of this sweep", "add it to the file")

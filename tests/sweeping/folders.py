@@ -30,9 +30,6 @@ engine = "sample"
 bob = "model"
 seed = [0, 1]
 
-[[figure]]
-kind = "success"
-
 [quick]
 n = 5
 

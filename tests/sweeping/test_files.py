@@ -14,6 +14,8 @@ from .folders import SAMPLES, SMALL, TASKS, written
 
 GRID = '[[grid]]\nproblem = "index"\nn = 5\nprotocol = "majority"\nstate_bits = 3\n'
 
+FIGURE = '[[figure]]\nkind = "lines"\nx = "n"\ny = "success"\nwhere = {engine = "sample"}\n'
+
 MISTAKES = {
     "not TOML": ("a = [", "is not TOML"),
     "not text": ("\0", "is not TOML"),
@@ -158,13 +160,15 @@ def test_overrides(cli, tmp_path):
 
 @pytest.mark.parametrize("words", [(), ("--quick",), ("--grid", "n=2^3..2^5", "--width", 0.1)])
 def test_what_is_printed_is_the_same_sweep(cli, tmp_path, words):
-    outcome = cli("sweep", written(tmp_path), *words, "--print-config")
+    text = SMALL + FIGURE
+    outcome = cli("sweep", written(tmp_path, text), *words, "--print-config")
     assert outcome.code == 0
     again = tmp_path / "again.toml"
     again.write_text(outcome.out)
     assert cli("sweep", again, "--print-config").out == outcome.out
-    made, first = (files.made(tomllib.loads(text), "x") for text in (outcome.out, SMALL))
+    made, first = (files.made(tomllib.loads(each), "x") for each in (outcome.out, text))
     assert made.figures == first.figures
+    assert len(made.figures) == 1
     if not words:
         assert (made.config, made.stop, made.title) == (first.config, first.stop, first.title)
 
@@ -234,3 +238,18 @@ def test_the_ready_ones_can_be_read(cli):
     for each in files.ready():
         assert each.title
         assert each.expanded[0]
+
+
+def test_the_example_of_the_manual(cli, tmp_path):
+    """It can be read, and so can all that is said of its parts."""
+    manual = Path(__file__).parents[2] / "docs" / "sweeps.md"
+    text = manual.read_text(encoding="utf-8")
+    example = text.partition("```toml\n")[2].partition("```")[0]
+    file = written(tmp_path, example)
+    tasks, notes = files.read(str(file)).expanded
+    assert len(tasks) == 5 * 2 * 3 * 2 * 3 + 5 * 2
+    assert notes == []
+    assert cli("sweep", file, "--quick", "--print-config").code == 0
+    parts = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    named = {word.strip(" []`") for part in parts for word in part.split(", ")}
+    assert named == set(files._TOP)
