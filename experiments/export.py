@@ -56,7 +56,7 @@ def rows_of(folder: Path) -> list[Row]:
     """
     rows = [{TASK: task} | row for task, row in results.read(folder).items()]
     if not rows:
-        raise StateboundError(f"{folder}: holds no rows yet; statebound run measures some")
+        raise StateboundError(f"{folder}: holds no rows yet; statebound run or sweep measures some")
     return sorted(rows, key=lambda row: [_rank(row.get(name)) for name in _ORDER])
 
 

@@ -275,11 +275,13 @@ def read_run(folder: Path) -> dict[str, Any]:
                 f"{path}: written by a later version (schema {held['schema']}); update statebound"
             )
         held["config"]
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise StateboundError(
             f"{folder}: is not a results folder; statebound run or sweep makes one"
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except KeyError as error:
+        raise StateboundError(f"{path}: is not a run record (it has no {error})") from error
+    except (ValueError, TypeError) as error:
         raise StateboundError(f"{path}: is not a run record ({error})") from error
     return held
 
@@ -393,7 +395,9 @@ def hold(folder: Path, blocks_of: Callable[[Held], Container[str]] | None = None
         When the folder holds no results, or two lines of one task disagree.
     """
     if not folder.is_dir():
-        raise StateboundError(f"{folder}: is not a results folder; statebound run makes one")
+        raise StateboundError(
+            f"{folder}: is not a results folder; statebound run or sweep makes one"
+        )
     held = Held()
     waiting: list[tuple[Path, int, int]] = []  # where blocks are, which are many and long
     for path in sorted(folder.glob("rows-*.jsonl")):

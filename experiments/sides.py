@@ -14,6 +14,7 @@ from typing import Any
 from statebound import registry
 from statebound.errors import StateboundError, UsageError
 from statebound.experiments import results
+from statebound.experiments.place import row_at
 from statebound.experiments.request import Request, protocol_names, subject
 from statebound.models._build import PACKAGE
 from statebound.reductions.machine import CutMachine
@@ -118,16 +119,7 @@ def find(place: str, argument: str) -> dict[str, Any]:
         When the folder cannot be read.
     """
     folder, _, prefix = place.rpartition("#")
-    rows = results.read(Path(folder))
-    tasks = [task for task in rows if prefix and task.startswith(prefix)]
-    if len(tasks) != 1:
-        raise UsageError(
-            argument,
-            place,
-            f"names {len(tasks)} of the {len(rows)} rows there",
-            "write FOLDER#TASK with more of a task; statebound export FOLDER lists them",
-        )
-    (row,) = results.whole([rows[tasks[0]]], Path(folder))
+    (row,) = results.whole([row_at(Path(folder), prefix, argument)], Path(folder))
     return row
 
 

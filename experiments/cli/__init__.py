@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import Any
 
 INTERRUPTED = 130
@@ -43,6 +44,7 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     from statebound.errors import StateboundError, UsageError
 
+    warnings.formatwarning = _note
     app = application()
     try:
         code = app(standalone_mode=False)
@@ -69,18 +71,28 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _line(text: str) -> str:
+    """Return it as one line; what a file holds may not steer the terminal."""
+    flat = " ".join(text.splitlines())
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in flat) + "\n"
+
+
 def _say(text: str, code: int) -> int:
-    """Say it in one line; what a file holds may not steer the terminal."""
-    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(text.splitlines()))
-    sys.stderr.write(plain + "\n")
+    sys.stderr.write(_line(text))
     return code
+
+
+def _note(message: Warning | str, *_: object, **__: object) -> str:
+    """Write a warning for people: what it says, not where in the source."""
+    return _line(f"note: {message}")
 
 
 def _usage(error: Exception) -> int | None:
     """Show a parsing error of the option parser in one line; None if it is none."""
     shown = getattr(error, "format_message", None)
     if shown is not None:
-        return _say(f"error: {shown()}; see statebound --help", 2)
+        where = getattr(getattr(error, "ctx", None), "command_path", None) or "statebound"
+        return _say(f"error: {shown().rstrip('.')}; see {where} --help", 2)
     if type(error).__name__ in ("Exit", "Abort"):
         return int(getattr(error, "exit_code", INTERRUPTED))
     return None

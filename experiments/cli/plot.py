@@ -75,7 +75,9 @@ def plot(
     check = whole if kind not in OF_ANY_ROWS else lambda rows, _: rows
     rows = [row for folder in folders for row in check(load(folder), folder)]
     if not rows:
-        raise StateboundError(f"{folders[0]}: holds no rows yet; statebound run measures some")
+        raise StateboundError(
+            f"{folders[0]}: holds no rows yet; statebound run or sweep measures some"
+        )
     rows = filtered(_once(rows), conditions)
     choices = Choices.of(x, y, group, facet)
     figures = drawn(kind, rows, out or folders[0] / kind, style, choices)

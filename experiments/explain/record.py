@@ -66,39 +66,16 @@ def read(where: str) -> dict[str, Any]:
     """
     if where == "-":
         return _parsed("stdin", sys.stdin.buffer.read(MOST_BYTES + 1))
-    folder, sign, task = where.rpartition("#")
-    if sign and not Path(where).is_file():
-        return _from_folder(Path(folder), task)
     path = Path(where)
-    if path.is_dir():
-        return _from_folder(path, "")
+    folder, sign, task = where.rpartition("#")
+    if path.is_dir() or (sign and not path.is_file()):
+        from statebound.experiments.place import row_at
+
+        return row_at(path, "", "row") if path.is_dir() else row_at(Path(folder), task, "row")
     if not path.is_file():
         raise UsageError("row", where, "is no file and no results folder", REMEDY)
     with path.open("rb") as file:
         return _parsed(where, file.read(MOST_BYTES + 1))
-
-
-def _from_folder(folder: Path, task: str) -> dict[str, Any]:
-    from statebound.experiments.results import read as rows_of
-
-    rows = rows_of(folder)
-    found = {name: row for name, row in rows.items() if name.startswith(task)}
-    if len(found) == 1:
-        return next(iter(found.values()))
-    listed = found or rows
-    some = [f"{name[:8]} ({_short(row)})" for name, row in list(listed.items())[:6]]
-    more = f", and {len(listed) - len(some)} more" if len(listed) > len(some) else ""
-    raise UsageError(
-        "row",
-        f"{folder}#{task}",
-        f"names {len(found)} of {len(rows)} rows",
-        f"write FOLDER#TASK with one of {', '.join(some)}{more}",
-    )
-
-
-def _short(row: dict[str, Any]) -> str:
-    who = row.get("model") or row.get("protocol")
-    return f"{who}, {row.get('state_bits')} bits, {row.get('regime') or 'no regime'}"
 
 
 def _parsed(where: str, text: bytes) -> dict[str, Any]:

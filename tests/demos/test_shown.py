@@ -111,7 +111,7 @@ def test_a_terminal_without_unicode_gets_ascii(monkeypatch, records):
         (("limit", "--pause", 2), "pause = 2.0: is for demonstrations that go on alone"),
         (("limit", "--auto", "--pause", -1), "pause = -1.0: must be 0 to 3600 seconds"),
         (("limit", "--auto", "--pause", "nan"), "pause = nan: must be 0 to 3600 seconds"),
-        (("none",), "No such command"),
+        (("none",), "No such command 'none'; see "),
     ],
 )
 def test_mistakes_are_one_line(cli, words, said):
@@ -119,6 +119,11 @@ def test_mistakes_are_one_line(cli, words, said):
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(f"error: {said}")
     assert outcome.err.count("\n") == 1
+
+
+def test_what_is_not_known_points_to_the_help_of_its_verb(cli):
+    for words in (("demo",), ("demo", "limit"), ("measure",)):
+        assert cli(*words, "--none").err.endswith(f"{' '.join(words)} --help\n")
 
 
 def test_a_leak_is_said(cli, monkeypatch):

@@ -195,7 +195,7 @@ def test_rows_are_rebuilt_or_refused(cli, tmp_path):
         (f"{tmp_path / 'r'}#{code['task']}", 6, "a = hamming: a row tells all of a machine only"),
         (place, 7, "a = n = 6: is another problem"),
         (f"{place} --bits 2", 6, "so bits cannot change"),
-        (f"{tmp_path / 'r'}#", 6, "names 0 of the"),
+        (f"{tmp_path / 'r'}#", 6, "write FOLDER#TASK with one of "),
     ):
         outcome = cli("compare", "index", name, "gru", "--n", size)
         assert outcome.code == 2

@@ -209,6 +209,8 @@ def test_a_row_of_a_folder(cli, tmp_path):
     assert "names 0 of" in none.err
     assert none.code == 2
     assert cli("explain", folder).code == 2
+    (tmp_path / "empty").mkdir()
+    assert "empty: holds no rows yet" in cli("explain", tmp_path / "empty").err
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 import warnings
 from contextlib import suppress
 from itertools import permutations
@@ -157,6 +159,19 @@ def test_a_torn_line_in_the_middle(whole, tmp_path, cli, kind):
             assert canonical(load(torn)) == canonical(load(whole))
 
 
+def test_the_command_line_tells_of_a_torn_line_in_one_line(whole, tmp_path):
+    """A process of its own, since here the test runner collects warnings."""
+    torn = copied(whole, tmp_path / "t", b"{\n" + text_of(whole))
+    done = subprocess.run(
+        [sys.executable, "-m", "statebound", "status", torn],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (rows,) = torn.glob("rows-*.jsonl")
+    assert (done.returncode, done.stderr) == (0, f"note: {rows}:1: a torn line is skipped\n")
+
+
 def test_the_last_line_torn_anywhere(whole, tmp_path):
     text = text_of(whole)
     start = text.rindex(b"\n", 0, -1) + 1
@@ -247,6 +262,7 @@ def test_where_folders_cannot_be_joined(whole, tmp_path, cli):
     for words, code, said in [
         ((tmp_path / "none", "--out", tmp_path / "x"), 1, "is not a results folder"),
         ((tmp_path / "empty", "--out", tmp_path / "x"), 1, "is not a results folder"),
+        ((whole / "run.json", "--out", tmp_path / "x"), 1, "is not a results folder"),
         ((whole, "--out", tmp_path / "empty"), 2, "exists already"),
         ((whole, "--out", "/proc/x"), 1, "cannot be written"),
     ]:
