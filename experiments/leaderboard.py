@@ -84,7 +84,7 @@ def leaderboard(
             "n",
             ", ".join(map(str, sizes)),
             "no trained machine for Index is there at this size",
-            f"choose from {', '.join(map(str, found))}" if found else "pass --folder",
+            f"choose from {', '.join(map(str, found))}" if found else "pass another --folder",
         )
     rows = []
     for at, each in enumerate(held):

@@ -103,6 +103,20 @@ class Request:
         return make(self.problem, self.n, options | self.options)
 
 
+def parse_settings(pairs: list[str] | None) -> Settings:
+    """Read NAME=VALUE pairs; a value is a whole number if it can be, else text."""
+    settings: Settings = {}
+    for pair in pairs or []:
+        name, _, value = pair.partition("=")
+        if not (name and value):
+            raise UsageError("set", pair, "must be NAME=VALUE", "write d_state=4")
+        try:
+            settings[name] = int(value)
+        except ValueError:
+            settings[name] = value
+    return settings
+
+
 def subject(request: Request) -> Protocol:
     """Return the protocol that a request names.
 

@@ -65,6 +65,31 @@ def check_stem(stem: Path) -> None:
         raise UsageError("out", stem, "names no file", "pass a path like figures/mine")
 
 
+def check_writable(path: Path) -> None:
+    """Refuse a file that could not be written, before the work that it is for.
+
+    Raises
+    ------
+    UsageError
+        When it is a folder, or lies where no file can be made.
+    """
+    if path.is_dir():
+        raise UsageError("out", path, "is a folder", "name a file")
+    if not path.parent.is_dir():
+        raise UsageError("out", path, "is in no existing folder", "make the folder first")
+    trial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        trial.touch()
+        trial.unlink()
+    except OSError as error:
+        raise UsageError(
+            "out",
+            path,
+            f"cannot be written ({error.strerror or error})",
+            "choose a writable folder",
+        ) from error
+
+
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a whole file or nothing: to a neighbour first, then renamed."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

@@ -57,6 +57,13 @@ def settle(wanted: Wanted, checkpoint: Checkpoint) -> Wanted:
     about = checkpoint.about
     for name in ("model", "numbers", "encoding"):
         _agree(name, getattr(wanted, name), getattr(about, name))
+    if ":" in about.model and wanted.model is None:  # module:factory would run on a file's word
+        raise UsageError(
+            "model",
+            about.model,
+            "is named by the checkpoint and is code, which no file may have run",
+            f"if you trust that code, pass --model {about.model} too",
+        )
     for name, value in wanted.settings.items():
         if about.settings.get(name, value) != value:
             _contradict("set", f"{name}={value}", f"{name}={about.settings[name]}")

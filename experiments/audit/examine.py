@@ -68,8 +68,20 @@ class _Examination:
         before = elsewhere.fingerprint(subject.model)
         made = how or plan(subject.landmarks, subject.windows)
         self.bench = Bench(subject, made, seed, precision=precision)
-        self.outside = elsewhere.changed(before, elsewhere.fingerprint(subject.model))
+        self.outside = self._written(before)
         self.mutates = False
+
+    def _written(self, before: dict[str, str]) -> list[str]:
+        """Return what runs write to outside the model.
+
+        Two inputs are read that differ in their last token: after one of them a place may
+        hold by chance what it held before.
+        """
+        found = []
+        for tokens in (self.bench.x, self.bench.other):
+            self.bench.run(tokens[: self.bench.plan.tokens])
+            found += elsewhere.changed(before, elsewhere.fingerprint(self.subject.model))
+        return list(dict.fromkeys(found))
 
     def say(self, code: str, severity: str, text: str) -> None:
         self.findings.append(Finding(code, severity, text))
@@ -236,7 +248,8 @@ class _Examination:
                 f"the state must be passed as `{self.subject.facts['state_keyword']}`: under "
                 f"{', '.join(ignored)} it is ignored in silence",
             )
-        return other and fresh and not stateless
+        self.uses_state = other and fresh and not stateless
+        return self.uses_state
 
     def in_place(self, alice: Run) -> None:
         """Whether going on writes into the state that was handed over."""
@@ -354,7 +367,7 @@ class _Examination:
         )
         if chunks.right:
             return "chunks"
-        if found["steps against steps"].right:
+        if found["steps against steps"].right and self.uses_state:
             self.say(
                 "another-model",
                 WRONG,
@@ -375,7 +388,10 @@ class _Examination:
         run = bench.cut.fork(bench.cut.template(bench.x[:h]))
         said = bench.cut.read(run, bench.x[h : h + bench.plan.steps], [])
         right = distance(said, bench.whole[h : h + len(said)]) <= bench.tolerance
-        return ", although a copy of the whole object does: a part was not found" if right else ""
+        if not right:
+            return ""
+        where = f"; a run writes to {_some(self.outside)}" if self.outside else ""
+        return f", although a copy of the whole object does: a part was not found{where}"
 
     def hidden(self, found: dict[str, Split], parts: tuple[Part, ...]) -> None:
         """State in the model's attributes: told only where it does something."""

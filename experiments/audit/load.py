@@ -9,9 +9,10 @@ from typing import Any
 
 from statebound import registry
 from statebound.errors import StateboundError, UsageError
-from statebound.experiments.audit.subject import Subject, adapt
+from statebound.experiments.audit.subject import Subject, adapt, told
 
 EXTRA = "pip install 'statebound[audit]'"
+EXTRAS = ("torch", "transformers")
 PICKLED = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 
 
@@ -39,16 +40,36 @@ def load(spec: str, seed: int = 0) -> Subject:
     if path.is_file() and path.suffix == ".json":
         return _random(path, seed)
     if ":" in spec and not path.exists():
-        factory = registry.factory(spec, "subject")
-        made = adapt(factory(), spec)
-        made.remake = lambda: adapt(factory(), spec).model
-        return made
+        return _made(spec)
     raise UsageError(
         "subject",
         spec,
         "is no folder, no .json file and no module:factory",
         "name a transformers model folder, its config.json, or module:factory",
     )
+
+
+def _made(spec: str) -> Subject:
+    """Return the subject that a factory makes."""
+    try:
+        factory = registry.factory(spec, "subject")
+    except UsageError as error:
+        missing = getattr(error.__cause__, "name", None)
+        if isinstance(error.__cause__, ModuleNotFoundError) and missing in EXTRAS:
+            need(missing)
+        raise
+    try:
+        returned = factory()
+    except Exception as error:
+        raise UsageError(
+            "subject",
+            spec,
+            f"fails with {told(error)}",
+            "name a function without arguments that returns the model",
+        ) from error
+    made = adapt(returned, spec)
+    made.remake = lambda: adapt(factory(), spec).model
+    return made
 
 
 def need(library: str) -> None:
@@ -66,7 +87,7 @@ def need(library: str) -> None:
 def _config(path: Path) -> Any:
     """Return the configuration object of a file, of a class that the library itself has."""
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = json.loads(path.read_text(encoding="utf-8"), object_hook=_number)
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
         raise UsageError(
             "subject", path, f"is not JSON ({error})", "pass the config.json of a model"
@@ -96,7 +117,18 @@ def _config(path: Path) -> Any:
     try:
         return CONFIG_MAPPING[held["model_type"]].from_dict(held)
     except Exception as error:
-        raise StateboundError(f"{path}: not a configuration of its class ({error})") from error
+        said = " ".join(str(error).split())
+        raise StateboundError(f"{path}: not a configuration of its class ({said})") from error
+
+
+def _number(held: dict[str, Any]) -> Any:
+    """Return the number that ``{"__float__": "Infinity"}`` stands for; others as they are.
+
+    So save_pretrained of transformers 5 writes what JSON has no name for.
+    """
+    if list(held) == ["__float__"] and held["__float__"] in ("Infinity", "-Infinity", "NaN"):
+        return float(held["__float__"])
+    return held
 
 
 def _class(config: Any) -> Any:

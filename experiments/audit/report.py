@@ -65,9 +65,9 @@ def headline(found: Audit) -> str:
         return f"cannot be split ({first.code}): {first.text}"
     size = "grows with n"
     if found.growth is not None and found.growth.fixed:
-        size = "of fixed size"
+        size = "is of fixed size"
     held = f", {found.sizes.live_bits:,} live bits" if found.sizes is not None else ""
-    return f"can be split, going on by {found.continue_with}; its state is {size}{held}"
+    return f"can be split, going on by {found.continue_with}; its state {size}{held}"
 
 
 def facts(found: Audit) -> str:

@@ -16,9 +16,11 @@ from __future__ import annotations
 import copy
 import inspect
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -119,16 +121,27 @@ class Subject:
             raise
         except Exception as error:
             raise StateboundError(
-                f"{self.name}: reading {len(tokens)} tokens failed with "
-                f"{type(error).__name__}: {error}; `read` must go on from a state of its own "
-                "and return (outputs, state)"
+                f"{self.name}: reading {len(tokens)} tokens failed with {told(error)}; "
+                "`read` must go on from a state of its own and return (outputs, state)"
             ) from error
         return rows(outputs, len(tokens), self.name), after
 
     def fresh(self, model: Any) -> Any:
         """Return the start state that `model` gives."""
-        with quiet():
-            return model.fresh()
+        try:
+            with quiet():
+                return model.fresh()
+        except Exception as error:
+            raise StateboundError(
+                f"{self.name}: `fresh` failed with {told(error)}; it must return the start state"
+            ) from error
+
+
+def told(error: Exception) -> str:
+    """Return an error of somebody else's code in one line, with the place where it was raised."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    said = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"{said} ({Path(place.filename).name}, line {place.lineno})"
 
 
 def quiet() -> AbstractContextManager[Any]:
@@ -148,7 +161,13 @@ def rows(outputs: Any, count: int, name: str) -> Outputs:
     """
     if isinstance(outputs, list | tuple) and outputs and walk.is_tensor(outputs[0]):
         outputs = [walk.array(row) for row in outputs]
-    found = np.asarray(walk.array(outputs), np.float64)
+    try:
+        found = np.asarray(walk.array(outputs), np.float64)
+    except (ValueError, TypeError) as error:
+        raise StateboundError(
+            f"{name}: outputs are no numbers ({error}); `read` must return one row of numbers for "
+            "each token"
+        ) from error
     if found.ndim > 1 and found.shape[0] == 1 and found.shape[1] == count:
         found = found[0]
     if not found.ndim or found.shape[0] != count:
@@ -191,7 +210,7 @@ def adapt(made: Any, name: str) -> Subject:
 
 def _plain(made: Any, name: str) -> Subject:
     vocabulary = getattr(made, "vocabulary", None)
-    if not isinstance(vocabulary, int) or vocabulary < 2:
+    if not isinstance(vocabulary, int | np.integer) or vocabulary < 2:
         raise UsageError(
             "subject",
             name,

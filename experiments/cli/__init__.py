@@ -54,14 +54,14 @@ def main() -> None:
     except StateboundError as error:
         code = _say(f"error: {error}", 1)
     except KeyboardInterrupt:
-        code = _say("interrupted; rows already written are kept", INTERRUPTED)
+        code = _say("interrupted; what was written before is kept", INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     except OSError as error:
         code = _say(f"error: {error.filename or 'file'}: {error.strerror or error}", 1)
     except MemoryError:
-        code = _say("error: out of memory; take a smaller n or a smaller state", 1)
+        code = _say("error: out of memory; take a smaller n, state or batch", 1)
     except Exception as error:
         code = _usage(error)
         if code is None:
@@ -70,7 +70,9 @@ def main() -> None:
 
 
 def _say(text: str, code: int) -> int:
-    sys.stderr.write(text + "\n")
+    """Say it in one line; what a file holds may not steer the terminal."""
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(text.splitlines()))
+    sys.stderr.write(plain + "\n")
     return code
 
 

@@ -26,9 +26,8 @@ from statebound.experiments.cli.options import (
     N,
     parse_options,
     parse_precision,
-    parse_settings,
 )
-from statebound.experiments.request import Request
+from statebound.experiments.request import Request, parse_settings
 from statebound.experiments.tables import FORMATS
 
 WALL_BROKEN = 3

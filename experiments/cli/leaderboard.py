@@ -33,13 +33,13 @@ def leaderboard(
     listed = number_list(sizes, "n")
     if out is not None and out.suffix != ".md":
         raise UsageError("out", out, "must end in .md", "pass docs/leaderboard.md")
-    if out is not None and not out.parent.is_dir():
-        raise UsageError("out", out, "is in no existing folder", "make the folder first")
     if folder is not None and not folder.is_dir():
         raise UsageError("folder", folder, "is no folder", "pass a folder of checkpoints")
     from statebound.experiments import leaderboard as work
     from statebound.experiments import results
 
+    if out is not None:
+        results.check_writable(out)
     progress = output.Progress(quiet=as_json)
     try:
         made = work.leaderboard(listed, progress, folder)

@@ -14,7 +14,7 @@ import typer
 
 from statebound import registry
 from statebound.errors import UsageError
-from statebound.experiments.request import Request, Settings
+from statebound.experiments.request import Request, parse_settings
 
 _PROBLEM = typer.Argument(help="Problem, see `statebound problems`.")
 _N = typer.Option("--n", help="Size of the problem.")
@@ -124,20 +124,6 @@ ENGINE = Annotated[str, typer.Option("--engine", help="enumerate, automaton, sam
 TRIALS = Annotated[int, typer.Option("--trials", help="Inputs that a sample draws.")]
 SEED = Annotated[int, typer.Option("--seed", help="Seed of the sample.")]
 _ENGINE: dict[str, Any] = {"engine": ENGINE, "bob": BOB, "trials": TRIALS, "seed": SEED}
-
-
-def parse_settings(pairs: list[str] | None) -> Settings:
-    """Read NAME=VALUE pairs; a value is a whole number if it can be, else text."""
-    settings: Settings = {}
-    for pair in pairs or []:
-        name, _, value = pair.partition("=")
-        if not (name and value):
-            raise UsageError("set", pair, "must be NAME=VALUE", "write d_state=4")
-        try:
-            settings[name] = int(value)
-        except ValueError:
-            settings[name] = value
-    return settings
 
 
 def parse_precision(lists: list[str] | None) -> dict[str, int]:

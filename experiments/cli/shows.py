@@ -9,7 +9,8 @@ import typer
 
 from statebound.experiments.cli import output
 from statebound.experiments.cli.app import app
-from statebound.experiments.cli.options import JSON, parse_settings
+from statebound.experiments.cli.options import JSON
+from statebound.experiments.request import parse_settings
 
 
 @app.command()

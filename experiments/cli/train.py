@@ -19,9 +19,9 @@ from statebound.experiments.cli.options import (
     PROBLEM,
     N,
     parse_options,
-    parse_settings,
 )
 from statebound.experiments.ranges import number_list
+from statebound.experiments.request import parse_settings
 from statebound.experiments.training.defaults import recommended
 from statebound.experiments.training.recipe import Recipe
 
@@ -75,15 +75,15 @@ def train(
     as_json: JSON = False,
 ) -> int:
     """Train a model with its quantiser in the loop, and write a checkpoint (needs torch)."""
-    from statebound.experiments.results import write_atomically
+    from statebound.experiments.results import check_writable, write_atomically
     from statebound.experiments.training.measured import summary
     from statebound.experiments.training.train import train as work
     from statebound.reductions.checkpoint import write
 
     if out.suffix != ENDING:
-        raise UsageError("out", out, f"must end in {ENDING}", f"pass {out.stem}{ENDING}")
-    if not out.parent.is_dir():
-        raise UsageError("out", out, "is in no existing folder", "make the folder first")
+        stem = out.stem.removesuffix(ENDING) or "made"
+        raise UsageError("out", out, f"must end in {ENDING}", f"pass {stem}{ENDING}")
+    check_writable(out)
     parts = recommended(model, n, regime)
     parts["settings"] = parts.get("settings", {}) | parse_settings(settings)
     given = {"encoding": encoding, "steps": steps, "rate": rate}

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from statebound.errors import UsageError
-from statebound.experiments.figures import _xy
+from statebound.experiments.figures import _views, _xy
 from statebound.experiments.figures._columns import NOTHING, Choices, Row, plural
 from statebound.experiments.figures._lines import labelled, select
 from statebound.experiments.figures._pieces import broken
@@ -54,8 +54,8 @@ def make(
     if len(shown) < len(step):
         notes.append(f"{plural(len(step) - len(shown), 'row')} of sizes with one n left out")
     title = f"Rounding after every token, {kept[0]['problem']}"
-    view = _xy.View(
-        "n", "success", ("rounding",), (_xy.MACHINE, *_SIZE), title, ("rounding", *_SIZE)
+    view = _views.View(
+        "n", "success", ("rounding",), (_views.MACHINE, *_SIZE), title, ("rounding", *_SIZE)
     ).chosen(choices)
     figure, more = _xy.make(shown, view, kind)
     return figure, notes + more

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from statebound.experiments.figures import _xy
+from statebound.experiments.figures import _views, _xy
 from statebound.experiments.figures._columns import NOTHING, Choices, Row
 
 TAKES = ("x", "y", "group", "facet")
@@ -25,10 +25,10 @@ def make(
     UsageError
         When a column is not there or holds no numbers.
     """
-    view = _xy.View("state_bits", "success").chosen(choices)
+    view = _views.View("state_bits", "success").chosen(choices)
     shown = {view.x, *view.group}
     if not view.facet:
         columns = [name for name in ("problem", "n") if name not in shown]
         several = [name for name in columns if len({row.get(name) for row in rows}) > 1]
-        view = _xy.View(view.x, view.y, view.group, tuple(several))
+        view = _views.View(view.x, view.y, view.group, tuple(several))
     return _xy.make(rows, view, kind)

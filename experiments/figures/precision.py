@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from statebound.errors import UsageError
-from statebound.experiments.figures import _xy
+from statebound.experiments.figures import _views, _xy
 from statebound.experiments.figures._columns import NOTHING, Choices, Row, plural
 from statebound.experiments.figures._lines import labelled, select
 from statebound.experiments.figures._pieces import broken, named
@@ -55,11 +55,11 @@ def make(
     if len(shown) < len(wide):
         out = plural(len(wide) - len(shown), "row")
         notes.append(f"{out} with state bits that only one width has left out")
-    view = _xy.View(
+    view = _views.View(
         "bits_per_number",
         "success",
         ("state_bits",),
-        (_xy.MACHINE,),
+        (_views.MACHINE,),
         f"Bits a number at equal M, {named(kept[0])}",
         ("bits_per_number",),
     ).chosen(choices)

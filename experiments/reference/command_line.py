@@ -57,7 +57,7 @@ def _usage(name: str, verb: Any, kinds: dict[str, str]) -> str:
     words = ["statebound", name]
     for given in verb.params:
         if given.param_type_name == "argument":
-            shown = given.name.upper()
+            shown = given.name.upper() + "..." * (given.nargs == -1)
             words.append(shown if given.required else f"[{shown}]")
         elif given.required:
             words.append(f"{given.opts[0]} {kinds[given.name]}")

@@ -18,6 +18,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("results.md", "explain.md", "figures.md", "compare.md", "sweeps*.md", "protocols.md"),
         *("models.md", "stacks.md", "weights.md", "speed.md"),
     ),
+    "Ready experiments": ("experiments/index.md", "experiments/*.md"),
     "Trained machines": ("training.md", "training-results.md", "leaderboard.md"),
     "Others' models": ("audit.md", "subjects.md", "capacity.md"),
     "Adding your own": ("adding-variants.md",),

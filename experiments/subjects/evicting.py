@@ -7,7 +7,7 @@ entry that is dropped for good. So E tokens and one are seen at most. Which one 
 ``fifo``   the oldest.
 ``sinks``  the oldest but the first S; positions are indices inside the cache, so that a token
            at place n is at min(n, E), the first S at 0 .. S - 1, and distances to them stop
-           growing (Xiao et al. 2023, "Efficient streaming language models with attention
+           growing (Xiao et al. 2024, "Efficient streaming language models with attention
            sinks").
 ``heavy``  the last R tokens stay. Of the older ones H = E - R are kept, in each head by
            itself, for what attention they have drawn: the sum over all queries so far, of all

@@ -145,7 +145,7 @@ def read(where: str, *, quick: bool = False) -> Sweep:
         When there is none, or it is no such file.
     """
     path = Path(where)
-    if path.suffix != ".toml" and not path.exists():
+    if path.suffix != ".toml" and not path.is_file():
         ready = {file.stem: file for file in _files()}
         if where not in ready:
             raise UsageError(

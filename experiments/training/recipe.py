@@ -16,6 +16,7 @@ SCHEMA = 1
 LOSSES = ("mix", "ce", "hinge")
 MOST_BITS = 8
 MOST_RESTARTS = 64
+MOST_SEED = (1 << 63) - 1  # of torch
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ class Recipe:
             )
         for name in ("steps", "batch", "decoder", "bob", "bob_steps", "held"):
             if getattr(self, name) < 1:
-                raise UsageError(name, getattr(self, name), "must be at least 1", "pass 1 or more")
+                said = "bob-hidden" if name == "bob" else name
+                raise UsageError(said, getattr(self, name), "must be at least 1", "pass 1 or more")
         if self.examples is not None and self.examples < 2:
             raise UsageError("examples", self.examples, "must be at least 2", "pass 2 or more")
         if not (self.rate > 0 and self.clip > 0):
@@ -116,13 +118,13 @@ class Recipe:
                 )
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise UsageError("seeds", self.seeds, "must be different seeds", "pass 0..2")
-        if len(self.seeds) > MOST_RESTARTS or min(*self.seeds, self.seed, 0) < 0:
+        if len(self.seeds) > MOST_RESTARTS:
             raise UsageError(
-                "seeds",
-                self.seeds,
-                f"must be at most {MOST_RESTARTS} seeds, none negative",
-                "pass 0..2",
+                "seeds", self.seeds, f"must be at most {MOST_RESTARTS} seeds", "pass 0..2"
             )
+        for name, each in [("seed", self.seed), *(("seeds", seed) for seed in self.seeds)]:
+            if not 0 <= each <= MOST_SEED:
+                raise UsageError(name, each, f"must be in 0..{MOST_SEED}", "pass 0")
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON-able data, with the schema."""

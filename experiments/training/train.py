@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from time import monotonic, process_time
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from statebound.models import Cell
 from statebound.models._build import build, family
 from statebound.protocols.problem import Problem, make
 from statebound.reductions import encoding as encodings
-from statebound.reductions.checkpoint import About, Checkpoint
+from statebound.reductions.checkpoint import MOST_BYTES, About, Checkpoint
 from statebound.reductions.machine import REGIMES
 from statebound.reductions.trained import options_of
 
@@ -71,6 +72,15 @@ def plan(recipe: Recipe) -> Plan:
         cells.append(_redrawn(cell, recipe.draws, seed))
     twin_of(cells[0])
     numbers = sum(f.numbers for f in cells[0].fields)
+    sizes = decoder.shapes(numbers, recipe.bob, problem.queries, problem.alphabet)
+    held = 4 * sum(prod(shape) for shape in sizes.values())
+    if held > MOST_BYTES // 2:
+        raise UsageError(
+            "bob-hidden",
+            recipe.bob,
+            f"makes a Bob of {held} bytes, a file has room for {MOST_BYTES // 2}",
+            "pass fewer units",
+        )
     settled = replace(recipe, options=options_of(problem), encoding=encoding.name, numbers=numbers)
     return Plan(settled, problem, encoding, tuple(cells))
 
@@ -82,7 +92,7 @@ def _redrawn(cell: Cell, draws: dict[str, list[float]], seed: int) -> Cell:
     for name, (low, high) in draws.items():
         if name not in weights:
             raise UsageError(
-                "draws",
+                "draw",
                 name,
                 f"is no parameter of {cell.name}",
                 f"choose from {', '.join(weights)}",

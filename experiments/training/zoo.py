@@ -105,7 +105,12 @@ def make(
     from statebound.experiments.training.train import train
     from statebound.reductions.checkpoint import write
 
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            "out", folder, f"cannot be made ({error.strerror or error})", "choose a writable folder"
+        ) from error
     done = failed = 0
     for at, recipe in enumerate(chosen, 1):
         label = name(recipe)
@@ -150,6 +155,12 @@ def main() -> int:
     chosen = [
         r for r in machines() if not given.only or any(text in name(r) for text in given.only)
     ]
+    if not chosen:
+        parser.error(
+            f"argument --only: no machine's name holds {' or '.join(given.only)}; see --list"
+        )
+    if not given.limit > 0:
+        parser.error(f"argument --limit: {given.limit} is not a positive number of seconds")
     if given.list:
         sys.stdout.write("".join(f"{name(r)}\n" for r in chosen))
         return 0

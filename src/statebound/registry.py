@@ -58,11 +58,12 @@ def factory(spec: str, argument: str, group: str | None = None) -> Callable[...,
         sys.path.insert(0, "")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # a user's module may raise anything; ":f" is a ValueError
+    except Exception as error:  # whatever the module does
+        kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
         raise UsageError(
             argument,
             spec,
-            f"module {module_name} cannot be imported ({str(error) or type(error).__name__})",
+            f"module {module_name} cannot be imported ({kind}{error})",
             "write module:factory with a module on the import path",
         ) from error
     found = getattr(module, attribute, None)

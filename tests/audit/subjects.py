@@ -52,6 +52,46 @@ class StateInAGlobalNeverCleared(StateInAGlobal):
         return None
 
 
+LAST = [0]
+
+
+class TokenInAGlobal(Honest):
+    """What was read last is kept where a fresh state clears it."""
+
+    vocabulary = 2
+
+    def fresh(self):
+        LAST[0] = 0
+        return super().fresh()
+
+    def step(self, h, token):
+        h = np.tanh(self.A @ h + self.E[token] + 0.5 * self.E[LAST[0]])
+        LAST[0] = int(token)
+        return h
+
+
+class FreshFails(Honest):
+    def fresh(self):
+        raise RuntimeError("no\nstate")
+
+
+class ReadsWords(Honest):
+    def read(self, tokens, state):
+        return [["word"]] * len(tokens), state
+
+
+class CountsInNumpy(Honest):
+    vocabulary = np.int64(VOCABULARY)
+
+
+def fails():
+    raise ZeroDivisionError("in the factory")
+
+
+def takes(something):
+    return Honest()
+
+
 class StateInAClassAttribute(Honest):
     seen = 0.0
 

@@ -60,6 +60,19 @@ def test_a_state_in_a_global_that_is_cleared():
     assert any(where.endswith("subjects.GLOBAL['h']") for where in found.outside)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_a_part_of_the_state_in_a_global_that_is_cleared(seed):
+    """Also where a run happens to leave in it what was there before."""
+    found = audit(adapt(subjects.TokenInAGlobal(), "subject"), seed=seed)
+    assert not found.ok
+    assert "subjects.LAST[0]" in text(found, "cannot-be-split")
+
+
+def test_what_ignores_its_state_is_no_model_of_its_own():
+    found = examine(subjects.StateIgnored)
+    assert "another-model" not in found.codes()
+
+
 @pytest.mark.parametrize(
     ("kind", "hidden", "counts"),
     [

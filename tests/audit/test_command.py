@@ -14,7 +14,12 @@ from safetensors.numpy import save_file
 
 from statebound.errors import StateboundError, UsageError
 from statebound.experiments.audit import load
+from statebound.experiments.audit.examine import audit
 from statebound.experiments.audit.record import Audit
+from statebound.experiments.audit.report import headline
+from statebound.experiments.audit.subject import adapt
+
+from . import subjects
 
 HERE = Path(__file__).parent
 
@@ -59,6 +64,8 @@ def test_a_record_and_exit_code_1():
         (["subjects:VOCABULARY"], "has no callable"),
         (["subjects:Honest", "--tokens", "3"], "must be in 12..4096"),
         (["subjects:Hider"], "return a transformers model"),
+        (["subjects:fails"], "fails with ZeroDivisionError: in the factory (subjects.py, line"),
+        (["subjects:takes"], "fails with TypeError: takes() missing 1 required"),
     ],
 )
 def test_what_is_refused(arguments, said):
@@ -66,6 +73,36 @@ def test_what_is_refused(arguments, said):
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_module_that_fails_is_one_line(tmp_path):
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+    (tmp_path / "without.py").write_text("import torch.no_such_part\n")
+    done = command("broken:f", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "cannot be imported (ZeroDivisionError: division by zero)" in done.stderr
+    assert command("without:f", cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (subjects.FreshFails, r"`fresh` failed with RuntimeError: no state \(subjects\.py, line"),
+        (subjects.ReadsWords, "outputs are no numbers .* one row of numbers for each token"),
+    ],
+)
+def test_code_that_fails_says_where(kind, said):
+    with pytest.raises(StateboundError, match=said):
+        audit(adapt(kind(), "subject"))
+
+
+def test_a_vocabulary_may_be_a_number_of_numpy():
+    assert adapt(subjects.CountsInNumpy(), "subject").vocabulary == subjects.VOCABULARY
+
+
+def test_a_subject_that_grows_is_told_in_a_sentence():
+    found = audit(adapt(subjects.GrowingCache(), "subject"))
+    assert "; its state grows with n, " in headline(found)
 
 
 def folder(tmp_path, config="{}", **files):
@@ -109,3 +146,7 @@ def test_a_missing_library_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(load.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(StateboundError, match=r"needs torch.*pip install 'statebound\[audit\]'"):
         load.load(str(path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "needs_it.py").write_text("raise ModuleNotFoundError('no', name='torch')\n")
+    with pytest.raises(StateboundError, match=r"needs torch.*pip install 'statebound\[audit\]'"):
+        load.load("needs_it:f")

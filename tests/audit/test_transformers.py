@@ -223,6 +223,22 @@ def test_a_saved_folder(saved):
     assert found.facts["class"] == "LlamaForCausalLM"
 
 
+def test_a_saved_configuration_with_an_infinity(transformers, tmp_path):
+    config = transformers.Mamba2Config(
+        vocab_size=16,
+        hidden_size=8,
+        state_size=4,
+        num_hidden_layers=1,
+        num_heads=4,
+        head_dim=4,
+        n_groups=1,
+        chunk_size=4,
+    )
+    config.save_pretrained(tmp_path)
+    limits = load(str(tmp_path / "config.json")).model._inner.config.time_step_limit
+    assert tuple(limits) == (0.0, float("inf"))
+
+
 def test_a_configuration_alone(saved):
     made = load(str(saved / "config.json"), seed=3)
     again = load(str(saved / "config.json"), seed=3)

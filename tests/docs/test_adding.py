@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "adding-variants.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r'^```python title="(.*?)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r'^```(?:python|text) title="(.*?)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 COPIED = ("models", "protocols", "reductions", "experiments", "src", "tests", "typings")
 
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("protocols", "models", "reductions", "experiments", "src")
 NAME, YEAR = r"[A-ZÀ-Þ][\w'’-]+", r"(?:1[89]|20)\d\d"
 CITED = re.compile(
-    rf"({NAME})(?:(?:, {NAME})*,? and {NAME}|(?:, {NAME})* et al\.)[^.;]{{0,60}}?\b({YEAR})\b"
+    rf"({NAME})(?:(?:, {NAME})*,? and {NAME}|(?:, {NAME})* et al\.)[^.;]{{0,90}}?\b({YEAR})\b"
     rf"|({NAME}),? \(?({YEAR})\)?"
 )
 ARXIV = re.compile(r"arXiv:([\w-]+/\d+|\d{4}\.\d{4,5})")

@@ -314,3 +314,12 @@ def test_a_success_of_a_law_with_long_fractions(cli):
     law = "recency:0.123456789012"
     words = ["limits", "index", "--n", "60", "--query-law", law, "--success", "0.9", "--json"]
     assert 0 < cli(*words).row["bits_needed"]["ball"] < 60
+
+
+def test_what_a_file_holds_does_not_steer_the_terminal(cli, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "\\u001b[31m\\u0007\\nred"}')
+    code, _, err, _ = cli("capacity", path)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "\x1b" not in err
+    assert r"\x1b[31m\x07 red" in err

@@ -19,6 +19,7 @@ from statebound.experiments.figures import (
     _columns,
     _facets,
     _maps,
+    _views,
     _xy,
     budget,
     drift,
@@ -260,12 +261,12 @@ def test_means_over_machines_that_differ_are_noted():
 
 def test_a_wall_is_drawn_only_where_all_rows_at_a_point_have_it():
     rows = [window(6, 2), window(8, 2)]
-    view = _xy.View("state_bits", "success")
-    held, _ = _xy.sort(rows, view)
+    view = _views.View("state_bits", "success")
+    held, _ = _views.sort(rows, view)
     (line,) = held[""].values()
     assert _xy.walls([line], "success") == [{}]
-    view = _xy.View("state_bits", "success", facet=("n",))
-    held, _ = _xy.sort(rows, view)
+    view = _views.View("state_bits", "success", facet=("n",))
+    held, _ = _views.sort(rows, view)
     known = [_xy.walls(list(each.values()), "success") for each in held.values()]
     assert known == [[{2: rows[0]["wall_ball"]}], [{2: rows[1]["wall_ball"]}]]
 

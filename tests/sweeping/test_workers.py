@@ -95,7 +95,7 @@ def test_a_module_that_cannot_be_imported(cli, tmp_path, monkeypatch):
     text = '[[grid]]\nproblem = "index"\nn = 5\nmodel = "broken_of_users:Cell"\n'
     outcome = cli("sweep", written(tmp_path, text), "--dry-run")
     assert outcome.code == 2
-    assert "cannot be imported ('x')" in outcome.err
+    assert "cannot be imported (KeyError: 'x')" in outcome.err
 
 
 def test_shards_are_all_tasks_once():

@@ -360,6 +360,16 @@ def test_files_that_do_not_fit_their_model(data, change, match):
         cut(Index(N), None, checkpoint=wrong)
 
 
+def test_a_file_has_no_code_run(data, tmp_path, monkeypatch):
+    (tmp_path / "planted.py").write_text("raise AssertionError('this was imported')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for named in ("planted:factory", "os:getcwd"):
+        wrong = read(changed(data, read_about(data).plain() | {"model": named}))
+        with pytest.raises(UsageError, match=f"no file may have run; .* --model {named} too"):
+            cut(Index(N), None, checkpoint=wrong)
+
+
 def test_parts_that_do_not_fit_each_other(data):
     names = {f"quantiser__c__{part}": load(data)[f"quantiser.h.{part}"] for part in PARTS}
     gone = {f"quantiser__h__{part}": None for part in PARTS}

@@ -86,7 +86,7 @@ def test_above_the_exact_sizes_its_own_bob_answers_on_a_sample(folder, monkeypat
 def test_sizes_without_machines_are_refused(folder, tmp_path):
     with pytest.raises(UsageError, match="choose from 5, 6"):
         work.leaderboard((7,))
-    with pytest.raises(UsageError, match="pass --folder"):
+    with pytest.raises(UsageError, match="pass another --folder"):
         work.leaderboard((7,), folder=tmp_path)
 
 

@@ -141,6 +141,14 @@ def test_the_command_writes_and_says(cli, tmp_path):
         (("--out", "x.safetensors", "--seeds", "1,1"), "different seeds"),
         (("--out", "x.safetensors", "--numbers", "0"), "numbers"),
         (("--out", "x.safetensors", "--model", "kv_fifo", "--numbers", 4), "no trainable twin"),
+        (("--out", "/"), "pass made.safetensors"),
+        (("--out", "/proc/x.safetensors"), "cannot be written"),
+        (("--out", "x.safetensors", "--seed", "-1"), "seed = -1: must be in 0.."),
+        (("--out", "x.safetensors", "--seed", 1 << 63), "must be in 0.."),
+        (("--out", "x.safetensors", "--seeds", f"{1 << 63}"), "seeds = 9223372036854775808"),
+        (("--out", "x.safetensors", "--bob-hidden", 0), "bob-hidden = 0"),
+        (("--out", "x.safetensors", "--bob-hidden", 1 << 30), "pass fewer units"),
+        (("--out", "x.safetensors", "--draw", "no=0:1"), "draw = no"),
     ],
 )
 def test_a_mistake_is_one_line(cli, tmp_path, monkeypatch, more, said):
@@ -168,6 +176,36 @@ def test_a_stopped_training_leaves_the_file(cli, tmp_path, monkeypatch):
     assert code == 130
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_is_no_file(cli, tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "x.safetensors").mkdir()
+    code, _, err, _ = cli(*COMMAND, "--out", tmp_path / "x.safetensors")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "is a folder; name a file" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--only", "nothing_such"), "no machine's name holds nothing_such"),
+        (("--only", "index-7-gru", "--limit", "-1"), "not a positive number"),
+        (("--only", "index-7-gru", "--out", "taken"), "out = taken: cannot be made"),
+    ],
+)
+def test_a_mistake_about_the_zoo(tmp_path, monkeypatch, capsys, arguments, said):
+    from statebound.experiments.training import zoo
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").write_text("")
+    monkeypatch.setattr("sys.argv", ["zoo", *arguments])
+    try:
+        code = zoo.main()
+    except SystemExit as ended:
+        code = ended.code
+    assert code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_the_zoo_goes_on_where_it_was(tmp_path):

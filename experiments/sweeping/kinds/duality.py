@@ -6,12 +6,22 @@ from typing import Any
 
 
 def rows(
-    *, model: str, n: int, numbers: int | None = None, bits: int = 16, seed: int = 0
+    *,
+    model: str,
+    n: int,
+    numbers: int | None = None,
+    settings: str = "",
+    bits: int = 16,
+    seed: int = 0,
 ) -> list[dict[str, Any]]:
     """Return a row for each form at handoffs after 1, 2, 4, ... and n tokens."""
     from statebound.experiments import duality
+    from statebound.experiments.request import parse_settings
 
-    found = duality.duality(model, n, numbers=numbers, bits=bits, seed=seed)
+    pairs = [text for text in settings.split(",") if text]
+    found = duality.duality(
+        model, n, numbers=numbers, bits=bits, settings=parse_settings(pairs), seed=seed
+    )
     about = {
         name: found[name]
         for name in ("model", "n", "bits_per_number", "largest_difference", "equal_after", "seed")
