@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -103,21 +104,32 @@ def _parallel(items: Sequence[tuple[int, Item]], jobs: int) -> Iterator[tuple[in
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Let ctrl-C wait; processes and threads started meanwhile never hear it."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Let ctrl-C wait; processes and threads started meanwhile never hear it.
+
+    These inherit that it is blocked. That alone would not do here: another thread may be given
+    the signal, and Python then raises in the main one.
+    """
+    blocks = hasattr(signal, "pthread_sigmask")
+    if threading.current_thread() is not threading.main_thread() or not blocks:
         yield
         return
     from multiprocessing import resource_tracker
 
     from joblib.externals.loky.backend import resource_tracker as joblibs
 
-    for tracker in (resource_tracker, joblibs):  # started later it would let ctrl-C through again
-        tracker.ensure_running()
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
+        for tracker in (resource_tracker, joblibs):  # started later they would unblock it
+            tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler or signal.SIG_DFL)
+    if came and callable(handler):
+        handler(signal.SIGINT, None)
 
 
 def _numbered(number: int, item: Item) -> tuple[int, Outcome]:

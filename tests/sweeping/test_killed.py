@@ -217,7 +217,7 @@ def test_ctrl_c_is_quiet(tmp_path, whole, delay):
     if process.returncode:  # else it was done before
         assert process.returncode == 130, said
         assert said_out == ""
-        assert said.splitlines()[-1] == "interrupted; rows already written are kept"
+        assert said.splitlines()[-1] == "interrupted; what was written before is kept"
     assert "Traceback" not in said
     assert "KeyboardInterrupt" not in said
     finish(file, out, "--jobs", 1)
