@@ -257,7 +257,7 @@ def test_a_run_that_holds_a_leak_says_so(cli, tmp_path):
     words = ["run", "--n", "6", "--models", "sliding_window", "--codes", "leaky,majority", "--json"]
     outcome = cli(*words, "--out", tmp_path / "r")
     assert outcome.code == 3
-    assert "leaky: asked" in outcome.err
+    assert "index leaky n=6: asked" in outcome.err
     assert len(outcome.row["broken"]) == 1
     again = cli(*words, "--out", tmp_path / "r")  # nothing is measured anew, and it still says so
     assert (again.code, again.out) == (3, outcome.out)
