@@ -214,7 +214,9 @@ def test_ctrl_c_is_quiet(tmp_path, whole, delay):
         os.killpg(process.pid, signal.SIGINT)
         said_out, said = process.communicate(timeout=100)
         assert gone(process.pid)
-    if process.returncode:  # else it was done before
+    if "16 of 16 tasks finished" in said:  # done before; python may be on its way out
+        assert process.returncode in (0, 130, -signal.SIGINT), said
+    else:
         assert process.returncode == 130, said
         assert said_out == ""
         assert said.splitlines()[-1] == "interrupted; what was written before is kept"
