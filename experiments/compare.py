@@ -26,16 +26,13 @@ from statebound.experiments.estimates import Interval, Values, betting_interval
 from statebound.experiments.measure import (
     Exact,
     Measured,
-    Point,
-    choose,
     count_given,
     counter,
-    facts,
-    prepare,
     sampled,
     stored_inputs,
     whole,
 )
+from statebound.experiments.point import Point, choose, facts, prepare
 from statebound.experiments.request import Request
 from statebound.experiments.threads import serial_algebra
 from statebound.protocols.problem import Symbols

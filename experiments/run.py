@@ -12,7 +12,7 @@ from statebound import __version__
 from statebound.errors import StateboundError, UsageError
 from statebound.experiments import results
 from statebound.experiments.engines.enumerate import refuse_if_too_large
-from statebound.experiments.measure import choose
+from statebound.experiments.point import choose
 from statebound.experiments.request import Request, subject
 from statebound.experiments.sweeping.collect import collect
 from statebound.experiments.sweeping.task import Stop, of

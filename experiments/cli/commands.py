@@ -144,7 +144,7 @@ def bob(
     as_json: JSON = False,
 ) -> int:
     """Read a message from stdin and print Bob's answer to his query."""
-    from statebound.experiments.measure import check_bob
+    from statebound.experiments.point import check_bob
     from statebound.experiments.request import subject
     from statebound.experiments.wire import receive, reply
 

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from statebound.experiments.figures._style import GREY, small, unit
+from statebound.experiments.figures._pieces import legend
+from statebound.experiments.figures._style import GREY, small, style, unit
+
+Column = TypeVar("Column")
 
 _WIDE = 22  # columns that a figure of usual width has room for
 _HEAD = 4.6  # width of a head over the size of its letters
 _BETWEEN = 0.8  # room between two state sizes, in columns
 
 
-def widen(figure: Figure, many: int, kind: str) -> None:
+def make(
+    held: Sequence[Column],
+    draw: Callable[[Axes, Sequence[Column]], None],
+    handles: Callable[[Sequence[Column]], Sequence[Artist]],
+    title: str,
+    kind: str,
+) -> Figure:
+    """Return a figure of columns, drawn by `draw` and explained by `handles`, in a style."""
+    with style(kind):
+        figure = Figure()
+        figure.set_layout_engine("constrained")
+        _widen(figure, len(held), kind)
+        axes = figure.add_subplot()
+        draw(axes, held)
+        axes.set_title(title)
+        legend(figure, handles(held), "lower")
+    return figure
+
+
+def _widen(figure: Figure, many: int, kind: str) -> None:
     """Make a printed figure wide enough for so many columns, within reason."""
     if kind == "paper" and many > _WIDE:
         width, height = figure.get_size_inches()

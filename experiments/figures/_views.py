@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from statebound.errors import UsageError
@@ -133,3 +133,13 @@ def sort(rows: Sequence[Row], view: View) -> tuple[Panels, list[str]]:
 
 def _name(columns: Sequence[str], label: str, row: Row) -> str:
     return ", ".join(label if c == MACHINE else say(c, value(row, c)) for c in columns)
+
+
+def with_several(groups: Iterable[Sequence[Row]], column: str) -> list[Row]:
+    """Return the rows of groups with several values in a column, or with a broken limit."""
+    return [
+        row
+        for held in groups
+        if len({row[column] for row in held}) > 1 or any(broken(r) for r in held)
+        for row in held
+    ]

@@ -28,12 +28,11 @@ from statebound.experiments.figures._lines import lines, select
 from statebound.experiments.figures._pieces import (
     broken,
     broken_note,
-    legend,
     named,
     ring,
     ring_handle,
 )
-from statebound.experiments.figures._style import BLACK, BLUE, ORANGE, SKY, style, unit
+from statebound.experiments.figures._style import BLACK, BLUE, ORANGE, SKY, unit
 
 # From the bottom to the top: colour, hatch, and what the legend says.
 _LOOKS: tuple[tuple[str, str, str], ...] = (
@@ -67,14 +66,8 @@ def make(rows: Sequence[Row], kind: str = "paper") -> tuple[Figure, list[str]]:
     """
     kept, notes = select(rows)
     held, more = columns(kept)
-    with style(kind):
-        figure = Figure()
-        figure.set_layout_engine("constrained")
-        _bars.widen(figure, len(held), kind)
-        axes = figure.add_subplot()
-        draw(axes, held)
-        axes.set_title(f"Where each bit of the state goes, {named(kept[0])}")
-        legend(figure, _handles(held), "lower")
+    title = f"Where each bit of the state goes, {named(kept[0])}"
+    figure = _bars.make(held, draw, _handles, title, kind)
     return figure, notes + more + broken_note(kept)
 
 

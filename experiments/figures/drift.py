@@ -15,7 +15,6 @@ from statebound.errors import UsageError
 from statebound.experiments.figures import _views, _xy
 from statebound.experiments.figures._columns import NOTHING, Choices, Row, plural
 from statebound.experiments.figures._lines import labelled, select
-from statebound.experiments.figures._pieces import broken
 
 TAKES = ("y", "group", "facet")
 _SIZE = ("state_numbers", "bits_per_number")
@@ -38,12 +37,7 @@ def make(
     groups: dict[tuple[object, ...], list[Row]] = {}
     for label, row in labelled(step, ("rounding", *_SIZE)):
         groups.setdefault((label, *(row[key] for key in _SIZE)), []).append(row)
-    shown = [
-        row
-        for held in groups.values()
-        if len({row["n"] for row in held}) > 1 or any(broken(r) for r in held)
-        for row in held
-    ]
+    shown = _views.with_several(groups.values(), "n")
     if len({row["n"] for row in shown}) < 2:
         raise UsageError(
             "rows",

@@ -26,7 +26,6 @@ from statebound.experiments.figures._lines import Line, lines, models, select
 from statebound.experiments.figures._pieces import (
     broken,
     broken_note,
-    legend,
     named,
     ring,
     ring_handle,
@@ -38,7 +37,6 @@ from statebound.experiments.figures._style import (
     ORANGE,
     SKY,
     VERMILLION,
-    style,
     unit,
 )
 from statebound.experiments.figures._success import IMPOSSIBLE
@@ -86,14 +84,8 @@ def make(rows: Sequence[Row], kind: str = "paper") -> tuple[Figure, list[str]]:
     """
     kept, notes = select(rows)
     held, more = columns(kept)
-    with style(kind):
-        figure = Figure()
-        figure.set_layout_engine("constrained")
-        _bars.widen(figure, len(held), kind)
-        axes = figure.add_subplot()
-        draw(axes, held)
-        axes.set_title(f"Where success is lost on {named(kept[0])}")
-        legend(figure, _handles(held), "lower")
+    title = f"Where success is lost on {named(kept[0])}"
+    figure = _bars.make(held, draw, _handles, title, kind)
     return figure, notes + more + broken_note(kept)
 
 

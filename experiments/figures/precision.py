@@ -14,7 +14,7 @@ from statebound.errors import UsageError
 from statebound.experiments.figures import _views, _xy
 from statebound.experiments.figures._columns import NOTHING, Choices, Row, plural
 from statebound.experiments.figures._lines import labelled, select
-from statebound.experiments.figures._pieces import broken, named
+from statebound.experiments.figures._pieces import named
 
 TAKES = ("y", "facet")
 _MOST = 8
@@ -39,12 +39,7 @@ def make(
     for label, row in labelled(wide, ("bits_per_number",)):
         key = label, row["regime"] == "step", row["state_bits"]
         groups.setdefault(key, []).append(row)
-    shown = [
-        row
-        for held in groups.values()
-        if len({row["bits_per_number"] for row in held}) > 1 or any(broken(r) for r in held)
-        for row in held
-    ]
+    shown = _views.with_several(groups.values(), "bits_per_number")
     if len({row["bits_per_number"] for row in shown}) < 2:
         raise UsageError(
             "rows",

@@ -19,7 +19,7 @@ from statebound.experiments.sweeping.task import MEASURE, Task
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from statebound.experiments.measure import Point
+    from statebound.experiments.point import Point
 
 Line = dict[str, Any]
 
@@ -106,7 +106,8 @@ def _lines(item: Item) -> list[Line]:
         from statebound.experiments.sweeping import kinds
 
         return [{"task": task.id, "rows": kinds.run(task.kind, task.arguments)}]
-    from statebound.experiments.measure import facts, whole
+    from statebound.experiments.measure import whole
+    from statebound.experiments.point import facts
 
     point = _prepared(item)
     if not point.in_blocks:
@@ -127,7 +128,7 @@ _COUNTER: list[tuple[Point, Callable[[int, int], blocks.Counts]]] = []
 
 def _prepared(item: Item) -> Point:
     """Return the point of an item; a worker is likely to get the next blocks of it too."""
-    from statebound.experiments.measure import prepare
+    from statebound.experiments.point import prepare
 
     if not _LAST or _LAST[0][0] != item.task.id:
         request = Request(**item.task.arguments, trials=item.trials)

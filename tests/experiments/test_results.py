@@ -42,7 +42,7 @@ def test_a_second_run_measures_nothing(tmp_path, monkeypatch):
     assert broken == []
     assert len(rows) == len(planned.points) == len(lines(tmp_path))
     before = lines(tmp_path)
-    monkeypatch.setattr("statebound.experiments.measure.prepare", None)
+    monkeypatch.setattr("statebound.experiments.point.prepare", None)
     assert execute(planned, tmp_path, [], quiet)[0] == rows
     assert lines(tmp_path) == before
     assert len(list(tmp_path.glob("rows-*"))) == 1  # a writer with nothing to add leaves no file
@@ -276,7 +276,7 @@ def test_interrupted_at_the_command_line(cli, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("statebound.experiments.measure.prepare", stop)
+    monkeypatch.setattr("statebound.experiments.point.prepare", stop)
     outcome = cli("run", "index", "--n", 4, "--models", "sliding_window", "--json", "--out", "r")
     assert (outcome.code, outcome.out) == (130, "")
     assert "kept" in outcome.err
